@@ -1,0 +1,3 @@
+"""A multi-node GPU cluster on AWS Batch, ready for EFA."""
+
+__version__ = "0.1.0"
