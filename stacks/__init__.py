@@ -1,0 +1,1 @@
+"""What is provisioned: the network and the cluster, one construct per concept."""
