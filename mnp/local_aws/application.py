@@ -1,0 +1,40 @@
+"""The front door: one WSGI application for moto, for our Batch and for what ECS serves its tasks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from werkzeug.wrappers import Response
+
+from mnp.local_aws.executor.task_endpoints import PATH
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    Wsgi = Callable[[dict[str, Any], Any], Iterable[bytes]]
+
+_HOSTS = ("localhost", "127.0.0.1")
+_BATCH_SCOPE = "/batch/aws4_request"
+
+
+class Application:
+    """Hands each request to the part that answers it.
+
+    A web page may not talk to the server: a job is a command run on this machine. A page cannot sign a request
+    without the browser's asking first, which nobody here answers; and a page whose host name was made to point at
+    this machine is told apart by the Host header.
+    """
+
+    def __init__(self, *, moto: Wsgi, batch: Wsgi, tasks: Wsgi) -> None:
+        self._moto, self._batch, self._tasks = moto, batch, tasks
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        host = environ.get("HTTP_HOST", "").rsplit(":", 1)[0]
+        if not (host in _HOSTS or host.endswith(".localhost")):
+            refusal: Wsgi = Response(f"host {host!r} is not this server", 403)
+            return refusal(environ, start_response)
+        if environ.get("PATH_INFO", "").startswith(PATH):
+            return self._tasks(environ, start_response)
+        if _BATCH_SCOPE in environ.get("HTTP_AUTHORIZATION", ""):
+            return self._batch(environ, start_response)
+        return self._moto(environ, start_response)

@@ -1,0 +1,137 @@
+"""Batch's HTTP front: routing, parameter checks by botocore's model, answers and refusals as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import botocore.validate
+from werkzeug.wrappers import Request as HttpRequest
+from werkzeug.wrappers import Response
+
+from mnp.local_aws.batch import compute_environments, job_definitions, job_queues, jobs, submission
+from mnp.local_aws.batch.errors import ClientException
+from mnp.local_aws.clients import ACCOUNT_ID
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from mnp.local_aws.batch.state import Region, State
+    from mnp.local_aws.clients import Clients
+    from mnp.local_aws.executor.scheduler import Scheduler
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One API call: its parameters, and what it works on."""
+
+    parameters: dict[str, Any]
+    region_name: str
+    region: Region
+    clients: Clients
+    scheduler: Scheduler
+
+    def client(self, service: str) -> Any:
+        return self.clients.get(service, self.region_name)
+
+    def arn(self, resource: str, *, service: str = "batch") -> str:
+        return f"arn:aws:{service}:{self.region_name}:{ACCOUNT_ID}:{resource}"
+
+    def iam_arn(self, resource: str) -> str:
+        return f"arn:aws:iam::{ACCOUNT_ID}:{resource}"
+
+    def set_tags(self, arn: str, tags: dict[str, str] | None) -> None:
+        if tags:
+            self.region.tags.setdefault(arn, {}).update(tags)
+
+
+_OPERATIONS: dict[str, Callable[[Request], dict[str, Any]]] = {
+    "CancelJob": jobs.cancel,
+    "CreateComputeEnvironment": compute_environments.create,
+    "CreateJobQueue": job_queues.create,
+    "DeleteComputeEnvironment": compute_environments.delete,
+    "DeleteJobQueue": job_queues.delete,
+    "DeregisterJobDefinition": job_definitions.deregister,
+    "DescribeComputeEnvironments": compute_environments.describe,
+    "DescribeJobDefinitions": job_definitions.describe,
+    "DescribeJobQueues": job_queues.describe,
+    "DescribeJobs": jobs.describe,
+    "ListJobs": jobs.list_jobs,
+    "RegisterJobDefinition": job_definitions.register,
+    "SubmitJob": submission.submit,
+    "TerminateJob": jobs.terminate,
+    "UpdateComputeEnvironment": compute_environments.update,
+    "UpdateJobQueue": job_queues.update,
+}
+_BY_PATH = {f"/v1/{name.lower()}": name for name in _OPERATIONS}
+_TAGS_PATH = "/v1/tags/"
+
+
+class BatchService:
+    """Batch as a WSGI application, for requests signed for `batch`."""
+
+    def __init__(self, state: State, clients: Clients, scheduler: Scheduler) -> None:
+        self._state, self._clients, self._scheduler = state, clients, scheduler
+        self._model = clients.service_model("batch")
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        http = HttpRequest(environ)
+        try:
+            response = Response(json.dumps(self._answer(http)), 200, mimetype="application/json")
+        except ClientException as error:
+            headers = {"x-amzn-ErrorType": "ClientException"}
+            body = json.dumps({"message": str(error)})
+            response = Response(body, 400, headers, mimetype="application/json")
+        answer: Iterable[bytes] = response(environ, start_response)
+        return answer
+
+    def _answer(self, http: HttpRequest) -> dict[str, Any]:
+        region = region_of(http.headers.get("Authorization", ""))
+        body = http.get_data()
+        try:
+            parameters = json.loads(body) if body else {}
+        except ValueError:
+            raise ClientException("the request body is not JSON") from None
+        request = Request(
+            parameters=parameters,
+            region_name=region,
+            region=self._state.regions[region],
+            clients=self._clients,
+            scheduler=self._scheduler,
+        )
+        if http.path.startswith(_TAGS_PATH):
+            with self._state.changed:
+                return _tags(request, http)
+        name = _BY_PATH.get(http.path)
+        if name is None:
+            raise ClientException(f"{http.path} is not modelled by the embedded AWS")
+        shape = self._model.operation_model(name).input_shape
+        report = botocore.validate.ParamValidator().validate(parameters, shape)
+        if report.has_errors():
+            raise ClientException(f"Error executing request, Exception : {report.generate_report()}")
+        with self._state.changed:
+            result = _OPERATIONS[name](request)
+            if not name.startswith(("Describe", "List")):
+                self._state.changed.notify_all()
+            return result
+
+
+def region_of(authorization: str) -> str:
+    """Return the region of a SigV4 Authorization header's credential scope."""
+    scope = authorization.partition("Credential=")[2].partition(",")[0].split("/")
+    return scope[-3]
+
+
+def _tags(request: Request, http: HttpRequest) -> dict[str, Any]:
+    arn = unquote(http.path.removeprefix(_TAGS_PATH))
+    if http.method == "POST":
+        request.set_tags(arn, request.parameters["tags"])
+        return {}
+    tags = request.region.tags.get(arn, {})
+    if http.method == "DELETE":
+        for key in http.args.getlist("tagKeys"):
+            tags.pop(key, None)
+        return {}
+    return {"tags": tags}

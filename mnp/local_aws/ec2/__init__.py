@@ -1,0 +1,1 @@
+"""What moto's EC2 lacks."""

@@ -1,0 +1,1 @@
+"""What moto's S3 does otherwise than we need."""
