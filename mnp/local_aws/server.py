@@ -134,14 +134,16 @@ class LocalAws:
         self._scheduler.start()
 
 
+# What a person may have set that would lead a client elsewhere, or keep it from starting.
+MISLEADING_VARIABLES = ("AWS_PROFILE", "AWS_SESSION_TOKEN")
+
+
 def environment(endpoint_url: str, region: str = REGION) -> dict[str, str]:
     """Return the variables that point an AWS client at the server of an endpoint."""
     return {
         "AWS_ENDPOINT_URL": endpoint_url,
         "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
         "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
-        "AWS_SESSION_TOKEN": "",
-        "AWS_PROFILE": "",
         "AWS_REGION": region,
         "AWS_DEFAULT_REGION": region,
         "AWS_EC2_METADATA_DISABLED": "true",

@@ -29,8 +29,7 @@ class Deployment:
 
     def environment(self) -> dict[str, str]:
         own_tools_first = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        variables = {name: value for name, value in self.aws.environment().items() if value}
-        return {"PATH": own_tools_first, "HOME": str(self.folder), **variables}
+        return {"PATH": own_tools_first, "HOME": str(self.folder), **self.aws.environment()}
 
     def run(self, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         result = subprocess.run(
