@@ -11,7 +11,7 @@ import botocore.exceptions
 from mnp.local_aws.batch.errors import ClientException
 
 if TYPE_CHECKING:
-    from mnp.local_aws.batch.service import Request
+    from mnp.local_aws.batch.request import Request
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 _STATES = ("ENABLED", "DISABLED")

@@ -9,7 +9,7 @@ from mnp.local_aws.batch import node_ranges
 from mnp.local_aws.batch.errors import ClientException
 
 if TYPE_CHECKING:
-    from mnp.local_aws.batch.service import Request
+    from mnp.local_aws.batch.request import Request
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
 _MAX_ATTEMPTS = 10

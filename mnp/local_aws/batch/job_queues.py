@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mnp.local_aws.batch.errors import ClientException
 
 if TYPE_CHECKING:
-    from mnp.local_aws.batch.service import Request
+    from mnp.local_aws.batch.request import Request
 
 _MAX_ENVIRONMENTS = 3
 _STATES = ("ENABLED", "DISABLED")

@@ -10,7 +10,7 @@ from mnp.local_aws.batch.job import STATUSES, Job, Node, Progress
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mnp.local_aws.batch.service import Request
+    from mnp.local_aws.batch.request import Request
 
 _PAGE = 100
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -13,38 +12,14 @@ from werkzeug.wrappers import Response
 
 from mnp.local_aws.batch import compute_environments, job_definitions, job_queues, jobs, submission
 from mnp.local_aws.batch.errors import ClientException
-from mnp.local_aws.clients import ACCOUNT_ID
+from mnp.local_aws.batch.request import Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from mnp.local_aws.batch.state import Region, State
+    from mnp.local_aws.batch.state import State
     from mnp.local_aws.clients import Clients
     from mnp.local_aws.executor.scheduler import Scheduler
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """One API call: its parameters, and what it works on."""
-
-    parameters: dict[str, Any]
-    region_name: str
-    region: Region
-    clients: Clients
-    scheduler: Scheduler
-
-    def client(self, service: str) -> Any:
-        return self.clients.get(service, self.region_name)
-
-    def arn(self, resource: str, *, service: str = "batch") -> str:
-        return f"arn:aws:{service}:{self.region_name}:{ACCOUNT_ID}:{resource}"
-
-    def iam_arn(self, resource: str) -> str:
-        return f"arn:aws:iam::{ACCOUNT_ID}:{resource}"
-
-    def set_tags(self, arn: str, tags: dict[str, str] | None) -> None:
-        if tags:
-            self.region.tags.setdefault(arn, {}).update(tags)
 
 
 _OPERATIONS: dict[str, Callable[[Request], dict[str, Any]]] = {

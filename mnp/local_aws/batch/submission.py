@@ -13,7 +13,7 @@ from mnp.local_aws.batch.job import Job, Node
 from mnp.local_aws.batch.job_definitions import check_environment, check_retry, check_timeout
 
 if TYPE_CHECKING:
-    from mnp.local_aws.batch.service import Request
+    from mnp.local_aws.batch.request import Request
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 _PARAMETER = re.compile(r"Ref::([A-Za-z0-9_.-]+)")
