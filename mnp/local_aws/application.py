@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from werkzeug.wrappers import Response
 
+from mnp.local_aws.callers import Callers
 from mnp.local_aws.executor.task_endpoints import PATH
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ class Application:
     this machine is told apart by the Host header.
     """
 
-    def __init__(self, *, moto: Wsgi, batch: Wsgi, tasks: Wsgi) -> None:
+    def __init__(self, *, callers: Callers, moto: Wsgi, batch: Wsgi, tasks: Wsgi) -> None:
+        self._callers = callers
         self._moto, self._batch, self._tasks = moto, batch, tasks
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
@@ -35,6 +37,10 @@ class Application:
             return refusal(environ, start_response)
         if environ.get("PATH_INFO", "").startswith(PATH):
             return self._tasks(environ, start_response)
-        if _BATCH_SCOPE in environ.get("HTTP_AUTHORIZATION", ""):
+        authorization = environ.get("HTTP_AUTHORIZATION", "")
+        unknown: Wsgi | None = self._callers.refusal(authorization, environ.get("QUERY_STRING", ""))
+        if unknown is not None:
+            return unknown(environ, start_response)
+        if _BATCH_SCOPE in authorization:
             return self._batch(environ, start_response)
         return self._moto(environ, start_response)

@@ -10,15 +10,14 @@ import botocore.session
 
 # moto's account for any access key that it does not know.
 ACCOUNT_ID = "123456789012"
-ACCESS_KEY_ID = "mnp-local"
-SECRET_ACCESS_KEY = "mnp-local"  # noqa: S105 - nothing checks it: the server listens on loopback only
+SECRET_ACCESS_KEY = "mnp-local"  # noqa: S105 - nothing checks it: who may call is told by the access key id
 
 
 class Clients:
     """botocore clients for one endpoint, made once per service and region (making one takes 50 ms and more)."""
 
-    def __init__(self, endpoint_url: str) -> None:
-        self.endpoint_url = endpoint_url
+    def __init__(self, endpoint_url: str, access_key_id: str) -> None:
+        self.endpoint_url, self._access_key_id = endpoint_url, access_key_id
         self._session = botocore.session.Session()
         self._clients: dict[tuple[str, str], Any] = {}
         self._lock = threading.Lock()
@@ -32,7 +31,7 @@ class Clients:
                     service,
                     region_name=region,
                     endpoint_url=self.endpoint_url,
-                    aws_access_key_id=ACCESS_KEY_ID,
+                    aws_access_key_id=self._access_key_id,
                     aws_secret_access_key=SECRET_ACCESS_KEY,
                     config=_CONFIG,
                 )

@@ -45,10 +45,11 @@ class Status:
     region: str
     started: str
     log: str
+    access_key_id: str
 
     def environment(self) -> dict[str, str]:
         """Return the variables that point any AWS client at the server."""
-        return server.environment(self.endpoint_url, self.region)
+        return server.environment(self.endpoint_url, self.region, self.access_key_id)
 
 
 def folder() -> Path:
@@ -91,6 +92,8 @@ def status() -> Status | None:
     with _lock_file("server.lock") as lock:
         if _try_lock(lock):
             path.unlink(missing_ok=True)
+            for pid in [pid for pid, process in _children.items() if process.poll() is not None]:
+                del _children[pid]
             return None
     try:
         return Status(**json.loads(path.read_text()))
@@ -173,6 +176,7 @@ def _serve(port: int, region: str, tell: IO[str]) -> int:
                     region=region,
                     started=datetime.now(UTC).isoformat(timespec="seconds"),
                     log=str(log),
+                    access_key_id=aws.access_key_id,
                 )
                 state.write_text(json.dumps(asdict(started)))
                 print(json.dumps(asdict(started)), file=tell, flush=True)

@@ -18,7 +18,8 @@ from werkzeug.serving import make_server
 from mnp.local_aws.application import Application
 from mnp.local_aws.batch.service import BatchService
 from mnp.local_aws.batch.state import State
-from mnp.local_aws.clients import ACCESS_KEY_ID, SECRET_ACCESS_KEY, Clients
+from mnp.local_aws.callers import Callers, new_access_key_id
+from mnp.local_aws.clients import SECRET_ACCESS_KEY, Clients
 from mnp.local_aws.cloudformation import backend as cloudformation
 from mnp.local_aws.ec2 import placement_groups
 from mnp.local_aws.errors import LocalAwsError, PortTakenError
@@ -68,10 +69,11 @@ class LocalAws:
         self._port, self._log, self.region = port, log, region
         self._container_stop_timeout = container_stop_timeout
         self.endpoint_url = ""
+        self.access_key_id = new_access_key_id()
 
     def environment(self) -> dict[str, str]:
         """Return the variables that point any AWS client, SDK or the CDK CLI at this server."""
-        return environment(self.endpoint_url, self.region)
+        return environment(self.endpoint_url, self.region, self.access_key_id)
 
     def __enter__(self) -> Self:
         check_moto_version()
@@ -108,7 +110,7 @@ class LocalAws:
         self.endpoint_url = f"http://localhost:{self._server.port}"
         self._folder = TemporaryDirectory(prefix="mnp-local-")
         self._log_handler = _log_to(self._log or Path(self._folder.name) / "server.log")
-        self._clients = Clients(self.endpoint_url)
+        self._clients = Clients(self.endpoint_url, self.access_key_id)
         endpoints, state = TaskEndpoints(self._clients), State()
         self._scheduler = Scheduler(
             Machine(
@@ -125,6 +127,7 @@ class LocalAws:
         # No page in a browser is to read this server's answers.
         werkzeug_app.DISABLE_GLOBAL_CORS = True
         front.application = Application(
+            callers=Callers(self.access_key_id),
             moto=werkzeug_app.DomainDispatcherApplication(werkzeug_app.create_backend_app),
             batch=BatchService(state, self._clients, self._scheduler),
             tasks=endpoints,
@@ -138,11 +141,11 @@ class LocalAws:
 MISLEADING_VARIABLES = ("AWS_PROFILE", "AWS_SESSION_TOKEN")
 
 
-def environment(endpoint_url: str, region: str = REGION) -> dict[str, str]:
+def environment(endpoint_url: str, region: str, access_key_id: str) -> dict[str, str]:
     """Return the variables that point an AWS client at the server of an endpoint."""
     return {
         "AWS_ENDPOINT_URL": endpoint_url,
-        "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
+        "AWS_ACCESS_KEY_ID": access_key_id,
         "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
         "AWS_REGION": region,
         "AWS_DEFAULT_REGION": region,

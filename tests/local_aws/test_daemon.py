@@ -40,7 +40,7 @@ def test_up_status_down_twice(state: Path) -> None:
             assert daemon.up() == started == daemon.status()
             with pytest.raises(LocalAwsError, match=f"already runs on port {started.port}"):
                 daemon.up(started.port + 1)
-            session = boto3.Session("x", "x", region_name="us-east-1")
+            session = boto3.Session(started.access_key_id, "x", region_name="us-east-1")
             client = session.client("s3", endpoint_url=started.endpoint_url)
             assert client.list_buckets()["Buckets"] == []
             client.create_bucket(Bucket="a-bucket")
