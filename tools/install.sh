@@ -36,10 +36,11 @@ if [ ! -x .venv/bin/pip ]; then
 fi
 
 say "installing $requirements"
-.venv/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement "$requirements"
+pip=(.venv/bin/pip install -qq --disable-pip-version-check)
+"${pip[@]}" --require-hashes --requirement "$requirements"
 say "installing $torch"
-.venv/bin/pip install --quiet --disable-pip-version-check "$torch"
-.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+"${pip[@]}" "$torch"
+"${pip[@]}" --no-deps --no-build-isolation --editable .
 say "installing the CDK CLI"
 PATH="$PWD/.venv/bin:$PATH" .venv/bin/npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 touch "$stamp"
