@@ -32,7 +32,7 @@ _START_SECONDS = 60
 _STOP_SECONDS = 30
 _POLL_SECONDS = 0.05
 # Servers that this very process started: the system keeps a dead child until its parent has waited for it.
-_children: dict[int, subprocess.Popen[bytes]] = {}
+_children: list[subprocess.Popen[bytes]] = []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,8 +92,7 @@ def status() -> Status | None:
     with _lock_file("server.lock") as lock:
         if _try_lock(lock):
             path.unlink(missing_ok=True)
-            for pid in [pid for pid, process in _children.items() if process.poll() is not None]:
-                del _children[pid]
+            _collect_children()
             return None
     try:
         return Status(**json.loads(path.read_text()))
@@ -115,10 +114,15 @@ def down() -> bool:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(running.pid, number)
             if _gone(seconds):
-                if running.pid in _children:
-                    _children.pop(running.pid).wait(_STOP_SECONDS)
+                _collect_children()
                 return True
         raise LocalAwsError(f"process {running.pid} of the embedded AWS does not end; see {running.log}")
+
+
+def _collect_children() -> None:
+    """Wait for servers of this process that have ended, or are about to: none holds the lock any more."""
+    while _children:
+        _children.pop().wait(_STOP_SECONDS)
 
 
 def _gone(seconds: float) -> bool:
@@ -155,7 +159,7 @@ def _start(port: int, region: str) -> Status:
         process.wait(_STOP_SECONDS)
         tail = log.read_text(errors="replace")[-2000:]
         raise StartError(f"the embedded AWS did not start (exit code {process.returncode}); {log} ends:\n{tail}")
-    _children[outcome["pid"]] = process
+    _children.append(process)
     return Status(**outcome)
 
 
