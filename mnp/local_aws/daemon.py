@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 _START_SECONDS = 60
 _STOP_SECONDS = 30
 _POLL_SECONDS = 0.05
-# Servers that this very process started: the system keeps a dead child until its parent has waited for it.
-_children: list[subprocess.Popen[bytes]] = []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +90,6 @@ def status() -> Status | None:
     with _lock_file("server.lock") as lock:
         if _try_lock(lock):
             path.unlink(missing_ok=True)
-            _collect_children()
             return None
     try:
         return Status(**json.loads(path.read_text()))
@@ -114,15 +111,8 @@ def down() -> bool:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(running.pid, number)
             if _gone(seconds):
-                _collect_children()
                 return True
         raise LocalAwsError(f"process {running.pid} of the embedded AWS does not end; see {running.log}")
-
-
-def _collect_children() -> None:
-    """Wait for servers of this process that have ended, or are about to: none holds the lock any more."""
-    while _children:
-        _children.pop().wait(_STOP_SECONDS)
 
 
 def _gone(seconds: float) -> bool:
@@ -151,15 +141,15 @@ def _start(port: int, region: str) -> Status:
         os.close(tell)
         readable, _, _ = select.select([answer], [], [], _START_SECONDS)
         outcome = json.loads(answer.readline() or "{}") if readable else {}
+    if not outcome:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.wait(_STOP_SECONDS)
     if "error" in outcome:
-        process.wait(_STOP_SECONDS)
         raise PortTakenError(outcome["error"])
     if not outcome:
-        process.kill()
-        process.wait(_STOP_SECONDS)
         tail = log.read_text(errors="replace")[-2000:]
-        raise StartError(f"the embedded AWS did not start (exit code {process.returncode}); {log} ends:\n{tail}")
-    _children.append(process)
+        raise StartError(f"the embedded AWS did not start; {log} ends:\n{tail}")
     return Status(**outcome)
 
 
@@ -222,6 +212,9 @@ def main() -> int:
     parser.add_argument("--region", default=server.REGION)
     parser.add_argument("--tell", type=int, required=True, help="file descriptor to tell the state to, once up")
     arguments = parser.parse_args()
+    if os.fork():
+        # The server is nobody's child: whoever called `up` need not wait for it to end.
+        return 0
     return _serve(arguments.port, arguments.region, os.fdopen(arguments.tell, "w"))
 
 

@@ -30,6 +30,10 @@ class Remote:
         self.endpoint_url, self.environment = status.endpoint_url, status.environment
 
 
+def wait_until_gone(pid: int) -> None:
+    wait_until(lambda: not Path(f"/proc/{pid}").exists(), f"process {pid} to be gone")
+
+
 def test_up_status_down_twice(state: Path) -> None:
     """Each command may be repeated, and a second round starts afresh."""
     assert daemon.status() is None
@@ -50,7 +54,7 @@ def test_up_status_down_twice(state: Path) -> None:
             assert daemon.down() is True
         assert daemon.status() is None
         assert not (state / "state.json").exists()
-        assert not Path(f"/proc/{started.pid}").exists()
+        wait_until_gone(started.pid)
 
 
 def test_a_taken_port_is_an_error_with_no_server_left() -> None:
