@@ -17,7 +17,7 @@ demo: .venv/installed ## Deploy a cluster into an AWS on localhost and run the s
 	@$(BIN)/python -m mnp.local_aws.demo examples/demo.yaml
 
 test: check ## Run everything that CI runs
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: .venv/installed-dev ## Lint, types, import rules and the tests that need no process but their own
 	@$(MAKE) --no-print-directory lint types imports model-tests

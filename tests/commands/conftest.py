@@ -16,7 +16,8 @@ from tests.commands.batch_cluster import BatchCluster, make_cluster
 from tests.commands.command_line import CommandLine
 
 
-@pytest.fixture(scope="session")
+# Not for the session: a process holds one embedded AWS at a time, and other folders start their own.
+@pytest.fixture(scope="module")
 def local_aws() -> Iterator[LocalAws]:
     with LocalAws(container_stop_timeout=1) as running:
         yield running

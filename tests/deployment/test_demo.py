@@ -14,7 +14,7 @@ import pytest
 
 from tests.synth import ROOT
 
-pytestmark = [pytest.mark.end_to_end, pytest.mark.xdist_group("deployment")]
+pytestmark = pytest.mark.end_to_end
 
 
 def processes_with(mark: str) -> list[str]:

@@ -18,7 +18,7 @@ from mnp.local_aws.server import LocalAws
 from tests.deployment.deployment import Deployment
 from tests.synth import ROOT
 
-pytestmark = [pytest.mark.end_to_end, pytest.mark.xdist_group("deployment")]
+pytestmark = pytest.mark.end_to_end
 
 
 @pytest.fixture(scope="module")

@@ -79,26 +79,28 @@ def test_a_page_under_another_host_name_is_refused() -> None:
 
 
 @pytest.mark.parametrize("key", ["testing", "AKIAIOSFODNN7EXAMPLE"])
-def test_a_caller_without_the_servers_key_is_refused(aws: Aws, key: str) -> None:
+def test_a_caller_without_the_servers_key_is_refused(key: str) -> None:
     """Another user of the machine, who does not know the key, can neither look nor start a job."""
     calls = {"batch": "describe_job_queues", "ec2": "describe_vpcs", "s3": "list_buckets", "sts": "get_caller_identity"}
-    for service, call in calls.items():
-        client = boto3.client(
-            service,  # type: ignore[call-overload] # either service
-            endpoint_url=aws.server.endpoint_url,
-            region_name="us-east-1",
-            aws_access_key_id=key,
-            aws_secret_access_key="any",  # noqa: S106 - no secret
-        )
-        with pytest.raises(ClientError, match="InvalidClientTokenId"):
-            getattr(client, call)()
-        client.close()
+    with LocalAws() as server:
+        for service, call in calls.items():
+            client = boto3.client(
+                service,  # type: ignore[call-overload] # any service
+                endpoint_url=server.endpoint_url,
+                region_name="us-east-1",
+                aws_access_key_id=key,
+                aws_secret_access_key="any",  # noqa: S106 - no secret
+            )
+            with pytest.raises(ClientError, match="InvalidClientTokenId"):
+                getattr(client, call)()
+            client.close()
 
 
-def test_a_request_without_a_signature_is_refused(aws: Aws) -> None:
+def test_a_request_without_a_signature_is_refused() -> None:
     """Nothing is served to who does not sign: not even moto's own pages."""
-    for path in ("/", "/moto-api/data.json", "/v1/describejobqueues"):
-        with pytest.raises(urllib.error.HTTPError) as refused:
-            urllib.request.urlopen(aws.server.endpoint_url + path)  # noqa: S310 - http
-        refused.value.close()
-        assert refused.value.code == 403
+    with LocalAws() as server:
+        for path in ("/", "/moto-api/data.json", "/v1/describejobqueues"):
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                urllib.request.urlopen(server.endpoint_url + path)  # noqa: S310 - http
+            refused.value.close()
+            assert refused.value.code == 403
