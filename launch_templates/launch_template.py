@@ -62,9 +62,11 @@ def _network_interface(interface: NetworkInterface, security_group_id: str) -> d
 
 
 def _capacity(capacity: str | Reservation | CapacityBlock) -> dict[str, Any]:
+    if capacity == "reservations_only":
+        return {"CapacityReservationSpecification": {"CapacityReservationPreference": "capacity-reservations-only"}}
     if isinstance(capacity, Reservation):
-        target = {"CapacityReservationId": capacity.reservation}
-        return {"CapacityReservationSpecification": {"CapacityReservationTarget": target}}
+        kind = "CapacityReservationResourceGroupArn" if capacity.is_group else "CapacityReservationId"
+        return {"CapacityReservationSpecification": {"CapacityReservationTarget": {kind: capacity.reservation}}}
     if isinstance(capacity, CapacityBlock):
         target = {"CapacityReservationId": capacity.capacity_block}
         return {

@@ -11,7 +11,7 @@ from constructs import Construct
 
 from launch_templates.launch_template import launch_template_data
 from mnp.cluster.instance_types import catalogue
-from mnp.cluster.model import CapacityBlock, Cluster
+from mnp.cluster.model import AmiParameter, CapacityBlock, Cluster
 
 # Batch's own image with GPU driver, container toolkit and the EFA kernel driver:
 # https://docs.aws.amazon.com/batch/latest/APIReference/API_Ec2Configuration.html, checked 2026-11-21.
@@ -64,13 +64,24 @@ class ComputeEnvironment(Construct):
                 subnets=[subnet_id],
                 instance_role=instance_profile_arn,
                 placement_group=self.placement_group.attr_group_name if self.placement_group else None,
-                ec2_configuration=[batch.CfnComputeEnvironment.Ec2ConfigurationObjectProperty(image_type=IMAGE_TYPE)],
+                ec2_configuration=[
+                    batch.CfnComputeEnvironment.Ec2ConfigurationObjectProperty(
+                        image_type=IMAGE_TYPE, image_id_override=_image_id(self, cluster.ami)
+                    )
+                ],
                 launch_template=batch.CfnComputeEnvironment.LaunchTemplateSpecificationProperty(
                     launch_template_id=self.launch_template.ref,
                     version=self.launch_template.attr_latest_version_number,
                 ),
             ),
         )
+
+
+def _image_id(scope: Construct, ami: str | AmiParameter) -> str | None:
+    """The image that takes the place of Batch's own; a parameter is read anew by CloudFormation at every deploy."""
+    if isinstance(ami, AmiParameter):
+        return ec2.MachineImage.from_ssm_parameter(ami.parameter).get_image(scope).image_id
+    return None if ami == "ecs" else ami
 
 
 def _placement_group(scope: Construct) -> ec2.CfnPlacementGroup:

@@ -27,7 +27,6 @@ def existing_network(scope: Construct, vpc: ExistingVpc, availability_zone: str)
             "Vpc",
             vpc_id=vpc.id,
             availability_zones=[availability_zone],
-            private_subnet_ids=[vpc.subnet],
         ),
         subnet_id=vpc.subnet,
         default_security_group_id=vpc.default_security_group,

@@ -55,7 +55,7 @@ class NetworkStack(Stack):
         )
         self._flow_logs()
         if vpc.interface_endpoints:
-            self._interface_endpoints()
+            self._interface_endpoints(vpc)
         private = ec2.SubnetType.PRIVATE_WITH_EGRESS if vpc.nat_gateway else ec2.SubnetType.PRIVATE_ISOLATED
         self.network = Network(
             vpc=self.vpc,
@@ -74,9 +74,16 @@ class NetworkStack(Stack):
         )
         self.vpc.add_flow_log("FlowLog", destination=ec2.FlowLogDestination.to_cloud_watch_logs(group))
 
-    def _interface_endpoints(self) -> None:
+    def _interface_endpoints(self, vpc: NewVpc) -> None:
+        """One security group for all of them: HTTPS from the VPC's own range."""
+        group = ec2.SecurityGroup(
+            self, "Endpoints", vpc=self.vpc, description="Private endpoints of AWS services", allow_all_outbound=False
+        )
+        group.add_ingress_rule(ec2.Peer.ipv4(str(vpc.cidr)), ec2.Port.HTTPS, "HTTPS from the VPC")
         for name, service in INTERFACE_ENDPOINTS.items():
-            self.vpc.add_interface_endpoint(f"{name}Endpoint", service=service, private_dns_enabled=True)
+            self.vpc.add_interface_endpoint(
+                f"{name}Endpoint", service=service, private_dns_enabled=True, security_groups=[group], open=False
+            )
 
 
 def _subnets(vpc: NewVpc) -> list[ec2.SubnetConfiguration]:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from mnp.cluster import rules
-from mnp.cluster.model import CapacityBlock, Cluster, ExistingVpc, NewVpc, Reservation
+from mnp.cluster.model import AmiParameter, CapacityBlock, Cluster, ExistingVpc, NewVpc, Reservation
 from mnp.cluster.problems import ClusterFileError, Problem, shown
 
 # A cluster file is a page; a megabyte of it is a wrong path.
@@ -23,6 +23,7 @@ _TAGGED: Mapping[str, type[BaseModel]] = {
     "CapacityBlock": CapacityBlock,
     "new": NewVpc,
     "existing": ExistingVpc,
+    "AmiParameter": AmiParameter,
 }
 _KINDS = {
     "int_type": "a whole number",
@@ -185,7 +186,7 @@ def _place(location: tuple[int | str, ...]) -> tuple[type[BaseModel], list[str]]
     for part in location:
         if path and str(part) in _TAGGED:
             model = _TAGGED[str(part)]
-        elif str(part) not in {"on_demand", "[key]"}:
+        elif str(part) not in {"Word", "ImageId", "[key]"}:
             path.append(str(part))
     return model, path
 

@@ -36,11 +36,16 @@ class _Frozen(BaseModel):
 
 
 class Reservation(_Frozen):
-    """An On-Demand Capacity Reservation, by id."""
+    """An On-Demand Capacity Reservation by id, or a resource group of them by ARN. Nodes run in it and nowhere else."""
 
     reservation: str = Field(
-        pattern=r"^cr-[0-9a-f]{8,17}$", description="a Capacity Reservation id, cr-0123456789abcdef0"
+        pattern=r"^(cr-[0-9a-f]{8,17}|arn:aws[a-z-]*:resource-groups:[a-z0-9-]+:[0-9]{12}:group/[A-Za-z0-9_.-]+)$",
+        description="a Capacity Reservation id, cr-0123456789abcdef0, or the ARN of a resource group of reservations",
     )
+
+    @property
+    def is_group(self) -> bool:
+        return self.reservation.startswith("arn:")
 
 
 class CapacityBlock(_Frozen):
@@ -51,12 +56,18 @@ class CapacityBlock(_Frozen):
     )
 
 
+CAPACITIES = (
+    "on_demand, reservations_only (any open reservation of the account that matches, never on demand),"
+    " {reservation: cr-... or a group's ARN} or {capacity_block: cr-...}"
+)
+
+
 def _capacity_tag(value: Any) -> str:
     if isinstance(value, (Reservation, CapacityBlock)):
         return type(value).__name__
     if isinstance(value, dict):
         return "CapacityBlock" if "capacity_block" in value else "Reservation"
-    return "on_demand"
+    return "Word"
 
 
 def _not_spot(value: Any) -> Any:
@@ -65,7 +76,7 @@ def _not_spot(value: Any) -> Any:
             "mnp",
             "Spot capacity cannot carry multi-node parallel jobs",
             {
-                "allowed": "on_demand, {reservation: cr-...} or {capacity_block: cr-...}",
+                "allowed": CAPACITIES,
                 "reason": "AWS Batch leaves multi-node parallel jobs on a Spot environment in RUNNABLE for ever",
                 "fix": "capacity: on_demand",
                 "source": "https://docs.aws.amazon.com/batch/latest/userguide/mnp-ce.html",
@@ -75,11 +86,30 @@ def _not_spot(value: Any) -> Any:
 
 
 Capacity = Annotated[
-    Annotated[Literal["on_demand"], Tag("on_demand")]
+    Annotated[Literal["on_demand", "reservations_only"], Tag("Word")]
     | Annotated[Reservation, Tag("Reservation")]
     | Annotated[CapacityBlock, Tag("CapacityBlock")],
     Discriminator(_capacity_tag),
     BeforeValidator(_not_spot),
+]
+
+
+class AmiParameter(_Frozen):
+    """An SSM parameter that holds an image id; read anew at every deploy."""
+
+    parameter: str = Field(
+        pattern=r"^/[A-Za-z0-9_.\-/]{1,1000}$", description="name of the SSM parameter, /team/images/gpu"
+    )
+
+
+def _ami_tag(value: Any) -> str:
+    return "AmiParameter" if isinstance(value, (dict, AmiParameter)) else "ImageId"
+
+
+Ami = Annotated[
+    Annotated[Annotated[str, Field(pattern=r"^(ecs|ami-[0-9a-f]{8,17})$")], Tag("ImageId")]
+    | Annotated[AmiParameter, Tag("AmiParameter")],
+    Discriminator(_ami_tag),
 ]
 
 
@@ -174,7 +204,7 @@ class Cluster(_Frozen):
     )
     max_nodes: int = Field(ge=2, le=MOST_NODES, description="2 to 1000: most nodes at one time, over all jobs")
 
-    capacity: Capacity = Field("on_demand", description="on_demand, {reservation: cr-...} or {capacity_block: cr-...}")
+    capacity: Capacity = Field("on_demand", description=CAPACITIES)
     network_interfaces: Layout = Field("shared", description="how IP and EFA share the network cards")
     placement_group: bool | None = Field(
         None, description="place the nodes close together; default: true, unless a capacity block places them"
@@ -182,6 +212,9 @@ class Cluster(_Frozen):
     vpc: Vpc = Field(
         default_factory=NewVpc,
         description="a new VPC ({cidr: ...}) or an existing one ({id: ..., subnet: ...})",
+    )
+    ami: Ami = Field(
+        "ecs", description="ecs (Batch's own GPU image, the newest), ami-..., or {parameter: /...} for an id in SSM"
     )
     ssh_cidrs: tuple[Network, ...] = Field(
         (), strict=False, description="IPv4 ranges from which SSH to the nodes is allowed; none by default"

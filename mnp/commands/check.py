@@ -92,6 +92,8 @@ def _network(cluster: Cluster, found: Plan) -> str:
 
 def _capacity(cluster: Cluster) -> str:
     match cluster.capacity:
+        case "reservations_only":
+            return "open reservations only"
         case Reservation(reservation=reservation):
             return f"reservation {reservation}"
         case CapacityBlock(capacity_block=block):

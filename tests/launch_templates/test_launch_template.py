@@ -12,6 +12,8 @@ from mnp.cluster.model import Cluster
 from tests.synth import P5
 
 TYPES = sorted(catalogue())
+RESERVATION = "cr-0123456789abcdef0"
+GROUP = "arn:aws:resource-groups:us-east-1:123456789012:group/gpus"
 
 
 def data_of(**changes: Any) -> dict[str, Any]:
@@ -76,16 +78,23 @@ def test_instances_volumes_and_interfaces_carry_the_tags() -> None:
 
 
 @pytest.mark.parametrize(
-    ("capacity", "market", "target"),
+    ("capacity", "market", "specification"),
     [
         ("on_demand", None, None),
-        ({"reservation": "cr-0123456789abcdef0"}, None, "cr-0123456789abcdef0"),
-        ({"capacity_block": "cr-0123456789abcdef0"}, "capacity-block", "cr-0123456789abcdef0"),
+        ("reservations_only", None, {"CapacityReservationPreference": "capacity-reservations-only"}),
+        ({"reservation": RESERVATION}, None, {"CapacityReservationTarget": {"CapacityReservationId": RESERVATION}}),
+        ({"reservation": GROUP}, None, {"CapacityReservationTarget": {"CapacityReservationResourceGroupArn": GROUP}}),
+        (
+            {"capacity_block": RESERVATION},
+            "capacity-block",
+            {"CapacityReservationTarget": {"CapacityReservationId": RESERVATION}},
+        ),
     ],
 )
-def test_capacity_is_asked_for_as_the_file_says(capacity: Any, market: str | None, target: str | None) -> None:
-    """On demand asks for nothing special, a reservation is targeted, a block is a market type of its own."""
+def test_capacity_is_asked_for_as_the_file_says(
+    capacity: Any, market: str | None, specification: dict[str, Any] | None
+) -> None:
+    """On demand asks for nothing special; EC2 takes a target or a preference, never both; a block is a market type."""
     data = data_of(capacity=capacity)
     assert data.get("InstanceMarketOptions", {}).get("MarketType") == market
-    specification = data.get("CapacityReservationSpecification", {})
-    assert specification.get("CapacityReservationTarget", {}).get("CapacityReservationId") == target
+    assert data.get("CapacityReservationSpecification") == specification

@@ -88,6 +88,17 @@ class TestComputeEnvironment:
         resources = only(p5, "AWS::Batch::ComputeEnvironment")["ComputeResources"]
         assert resources["Ec2Configuration"] == [{"ImageType": "ECS_AL2023_NVIDIA"}]
 
+    @pytest.mark.parametrize("ami", ["ami-0123456789abcdef0", {"parameter": "/team/images/gpu"}])
+    def test_an_image_of_ones_own_takes_the_place_of_batchs(self, ami: Any) -> None:
+        """A pinned id stands as it is; a parameter is resolved by CloudFormation, anew at every deploy."""
+        template = template_of(ami=ami)
+        (image,) = only(template, "AWS::Batch::ComputeEnvironment")["ComputeResources"]["Ec2Configuration"]
+        if isinstance(ami, str):
+            assert image["ImageIdOverride"] == ami
+        else:
+            parameter = template.to_json()["Parameters"][image["ImageIdOverride"]["Ref"]]
+            assert parameter == {"Type": "AWS::SSM::Parameter::Value<AWS::EC2::Image::Id>", "Default": ami["parameter"]}
+
     def test_a_capacity_block_places_its_nodes_and_replaces_its_environment(self) -> None:
         """No placement group, the strategy that Batch asks for, and a new environment for a new block."""
         template = template_of(capacity={"capacity_block": "cr-0123456789abcdef0"})

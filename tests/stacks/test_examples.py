@@ -11,7 +11,7 @@ import pytest
 from aws_cdk import aws_iam as iam
 
 import app as cdk_app
-from tests.synth import EXAMPLES, feature_flags
+from tests.synth import EXAMPLES, ROOT, feature_flags
 
 CFN_LINT = str(Path(sys.executable).with_name("cfn-lint"))
 
@@ -48,7 +48,7 @@ def test_the_validation_report_is_clean_and_lists_what_was_acknowledged(synthesi
 
 def test_an_unacknowledged_finding_stops_the_synth(tmp_path: Path) -> None:
     """The check can fail: a wildcard that nobody acknowledged is an error, beside those that are acknowledged."""
-    app = cdk.App(context=feature_flags() | {"cluster": str(EXAMPLES[0])}, outdir=str(tmp_path))
+    app = cdk.App(context=feature_flags() | {"cluster": str(ROOT / "examples" / "demo.yaml")}, outdir=str(tmp_path))
     cdk_app.build(app)
     role = iam.Role(app.node.find_child("mnp-demo"), "Role", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"))  # type: ignore[arg-type] # a Stack, found by id
     role.add_to_policy(iam.PolicyStatement(actions=["s3:GetObject"], resources=["arn:aws:s3:::everything/*"]))

@@ -10,7 +10,7 @@ import boto3
 from mnp.cluster.contract import Contract
 from mnp.cluster.instance_types import catalogue
 from mnp.cluster.interfaces import network_interfaces
-from mnp.cluster.model import CapacityBlock, Cluster, Reservation
+from mnp.cluster.model import AmiParameter, CapacityBlock, Cluster, Reservation
 from mnp.commands.verification import Check
 
 ENVIRONMENT = "compute environment"
@@ -23,13 +23,13 @@ def checks(cluster: Cluster, contract: Contract, session: boto3.Session) -> Iter
     )["computeEnvironments"]
     yield Check(ENVIRONMENT, "exists", expected=1, found=len(found))
     if found:
-        yield from _environment(cluster, contract, found[0])
+        yield from _environment(cluster, contract, session, found[0])
     if contract.placement_group:
         yield from _placement_group(contract, session)
     yield from _launch_template(cluster, contract, session, found[0]["computeResources"] if found else {})
 
 
-def _environment(cluster: Cluster, contract: Contract, found: Any) -> Iterator[Check]:
+def _environment(cluster: Cluster, contract: Contract, session: boto3.Session, found: Any) -> Iterator[Check]:
     resources = found["computeResources"]
     from_block = isinstance(cluster.capacity, CapacityBlock)
     expected = {
@@ -46,10 +46,16 @@ def _environment(cluster: Cluster, contract: Contract, found: Any) -> Iterator[C
         yield Check(ENVIRONMENT, key, value, resources.get(key))
     yield Check(ENVIRONMENT, "security groups of its own", [], resources.get("securityGroupIds") or [])
     yield Check(ENVIRONMENT, "placementGroup", contract.placement_group, resources.get("placementGroup") or "")
-    image_types = [each.get("imageType") for each in resources.get("ec2Configuration", [])]
-    yield Check(ENVIRONMENT, "image types", ["ECS_AL2023_NVIDIA"], image_types)
+    images = [(each.get("imageType"), each.get("imageIdOverride")) for each in resources.get("ec2Configuration", [])]
+    yield Check(ENVIRONMENT, "image type and id", [("ECS_AL2023_NVIDIA", _image_id(cluster, session))], images)
     longest = found.get("updatePolicy", {}).get("jobExecutionTimeoutMinutes")
     yield Check(ENVIRONMENT, "minutes that an update waits for jobs", cluster.max_job_hours * 60, longest)
+
+
+def _image_id(cluster: Cluster, session: boto3.Session) -> str | None:
+    if isinstance(cluster.ami, AmiParameter):
+        return session.client("ssm").get_parameter(Name=cluster.ami.parameter)["Parameter"]["Value"]
+    return None if cluster.ami == "ecs" else cluster.ami
 
 
 def _placement_group(contract: Contract, session: boto3.Session) -> Iterator[Check]:
@@ -85,12 +91,24 @@ def _template_data(cluster: Cluster, contract: Contract, data: Any) -> Iterator[
     volumes = [each.get("Ebs", {}) for each in data.get("BlockDeviceMappings", [])]
     found_volumes = [(each.get("VolumeSize"), each.get("VolumeType"), each.get("Encrypted")) for each in volumes]
     yield Check(TEMPLATE, "root volume", [(cluster.root_volume_gib, "gp3", True)], found_volumes)
-    target = data.get("CapacityReservationSpecification", {}).get("CapacityReservationTarget", {})
-    yield Check(TEMPLATE, "capacity reservation", _reservation(cluster), target.get("CapacityReservationId"))
+    capacity = data.get("CapacityReservationSpecification", {})
+    yield Check(TEMPLATE, "capacity reservation", _reservation(cluster), _reservation_found(capacity))
 
 
 def _reservation(cluster: Cluster) -> str | None:
     match cluster.capacity:
         case Reservation(reservation=reserved) | CapacityBlock(capacity_block=reserved):
             return reserved
+        case "reservations_only":
+            return "capacity-reservations-only"
     return None
+
+
+def _reservation_found(specification: Any) -> str | None:
+    target = specification.get("CapacityReservationTarget", {})
+    found: str | None = (
+        target.get("CapacityReservationId")
+        or target.get("CapacityReservationResourceGroupArn")
+        or specification.get("CapacityReservationPreference")
+    )
+    return found
