@@ -19,13 +19,20 @@ CDK = str(ROOT / "node_modules" / ".bin" / "cdk")
 MNP = str(Path(sys.executable).with_name("mnp"))
 
 
+def copy_of_example(name: str, folder: Path) -> Path:
+    """An example as a file of the test's own, which may be changed."""
+    file = folder / name
+    file.write_text((ROOT / "examples" / name).read_text())
+    return file
+
+
 @dataclass(frozen=True)
 class Deployment:
-    """`file` is the cluster file; rewriting it and deploying again is an update."""
+    """`files` are the cluster files; rewriting one and deploying again is an update."""
 
     aws: LocalAws
     folder: Path
-    file: Path
+    files: tuple[Path, ...]
 
     def environment(self) -> dict[str, str]:
         own_tools_first = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
@@ -40,11 +47,11 @@ class Deployment:
 
     def cdk(self, verb: str, *arguments: str) -> None:
         app = ("--app", f"{sys.executable} app.py", "--output", str(self.folder / "cdk.out"), "--no-notices")
-        self.run(CDK, verb, *app, "-c", f"cluster={self.file}", *arguments)
+        self.run(CDK, verb, *app, "-c", f"cluster={','.join(str(file) for file in self.files)}", *arguments)
 
-    def deploy(self) -> None:
+    def deploy(self, *stacks: str) -> None:
         outputs = str(self.folder / "outputs.json")
-        self.cdk("deploy", "--all", "--require-approval=never", "--outputs-file", outputs)
+        self.cdk("deploy", *(stacks or ("--all",)), "--require-approval=never", "--outputs-file", outputs)
 
     def outputs(self, stack: str) -> dict[str, str]:
         found: dict[str, dict[str, str]] = json.loads((self.folder / "outputs.json").read_text(encoding="utf-8"))
@@ -53,21 +60,22 @@ class Deployment:
     def mnp(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         return self.run(MNP, *arguments, check=check)
 
-    def contract(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.mnp("outputs", "--cluster", "demo").stdout)
+    def contract(self, cluster: str = "demo", region: str = "us-east-1") -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.mnp("outputs", "--cluster", cluster, "--region", region).stdout)
         return found
 
-    def client(self, service: str) -> Any:
+    def client(self, service: str, region: str = "us-east-1") -> Any:
         variables = self.aws.environment()
         return boto3.client(
             service,  # type: ignore[call-overload] # any service
             endpoint_url=self.aws.endpoint_url,
-            region_name=self.aws.region,
+            region_name=region,
             aws_access_key_id=variables["AWS_ACCESS_KEY_ID"],
             aws_secret_access_key=variables["AWS_SECRET_ACCESS_KEY"],
         )
 
-    def change(self, **keys: object) -> None:
-        """Set these keys in the cluster file."""
-        kept = [line for line in self.file.read_text().splitlines() if line.partition(":")[0] not in keys]
-        self.file.write_text("\n".join([*kept, *(f"{key}: {value}" for key, value in keys.items())]) + "\n")
+    @staticmethod
+    def change(file: Path, **keys: object) -> None:
+        """Set these keys in a cluster file."""
+        kept = [line for line in file.read_text().splitlines() if line.partition(":")[0] not in keys]
+        file.write_text("\n".join([*kept, *(f"{key}: {value}" for key, value in keys.items())]) + "\n")

@@ -15,7 +15,7 @@ import pytest
 
 from mnp.cluster.contract import Contract, output_name, variable_name
 from mnp.local_aws.server import LocalAws
-from tests.deployment.deployment import Deployment
+from tests.deployment.deployment import Deployment, copy_of_example
 from tests.synth import ROOT
 
 pytestmark = pytest.mark.end_to_end
@@ -24,10 +24,8 @@ pytestmark = pytest.mark.end_to_end
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     folder = tmp_path_factory.mktemp("deployment")
-    file = folder / "cluster.yaml"
-    file.write_text((ROOT / "examples" / "demo.yaml").read_text())
     with LocalAws() as aws:
-        deployment = Deployment(aws, folder, file)
+        deployment = Deployment(aws, folder, (copy_of_example("demo.yaml", folder),))
         deployment.cdk("bootstrap", "aws://123456789012/us-east-1")
         deployment.deploy()
         yield deployment
@@ -118,7 +116,7 @@ def test_the_job_definition_has_an_open_range_devices_and_limits(demo: Deploymen
 
 def test_verify_agrees_with_the_file(demo: Deployment) -> None:
     """`mnp verify` finds every fact of a fresh deployment as the file means it, and says so with exit code 0."""
-    facts = json.loads(demo.mnp("verify", str(demo.file), "--json").stdout)
+    facts = json.loads(demo.mnp("verify", str(demo.files[0]), "--json").stdout)
     assert len(facts) > 30
     assert all(fact["holds"] for fact in facts)
 
@@ -135,7 +133,7 @@ def test_verify_names_what_somebody_changed_by_hand(demo: Deployment) -> None:
     ]
     rule = {"GroupId": group, "IpPermissions": [{"IpProtocol": "-1", "UserIdGroupPairs": [pair]}]}
     demo.client("ec2").revoke_security_group_ingress(**rule)
-    result = demo.mnp("verify", str(demo.file), "--json", check=False)
+    result = demo.mnp("verify", str(demo.files[0]), "--json", check=False)
     demo.client("ec2").authorize_security_group_ingress(**rule)
     differing = [fact["fact"] for fact in json.loads(result.stdout) if not fact["holds"]]
     assert result.returncode == 1
@@ -174,7 +172,7 @@ def test_the_smoke_test_runs_across_nodes_and_leaves_its_result(demo: Deployment
 
 def test_a_change_reaches_the_nodes_in_place(demo: Deployment, environment: dict[str, Any]) -> None:
     """Another volume size and more nodes: the same environment, with a new launch-template version and maximum."""
-    demo.change(root_volume_gib=400, max_nodes=6)
+    demo.change(demo.files[0], root_volume_gib=400, max_nodes=6)
     demo.deploy()
     updated = compute_environment(demo)
     before, after = launch_template_versions(demo, updated)
@@ -183,7 +181,7 @@ def test_a_change_reaches_the_nodes_in_place(demo: Deployment, environment: dict
     assert updated["computeResources"]["launchTemplate"]["version"] != str(before["VersionNumber"])
     assert updated["computeResources"]["maxvCpus"] == 6 * 32
     assert after["LaunchTemplateData"]["BlockDeviceMappings"][0]["Ebs"]["VolumeSize"] == 400
-    assert demo.mnp("verify", str(demo.file)).returncode == 0
+    assert demo.mnp("verify", str(demo.files[0])).returncode == 0
 
 
 def test_destroy_leaves_the_results_and_nothing_else(demo: Deployment) -> None:
