@@ -44,6 +44,9 @@ def _environment(cluster: Cluster, contract: Contract, session: boto3.Session, f
     yield Check(ENVIRONMENT, "status", "VALID", found["status"])
     for key, value in expected.items():
         yield Check(ENVIRONMENT, key, value, resources.get(key))
+    # With any other role Batch updates nothing in place: a change of the launch template would not reach the nodes.
+    role = found.get("serviceRole", "").rpartition("/")[2]
+    yield Check(ENVIRONMENT, "service role", "AWSServiceRoleForBatch", role)
     yield Check(ENVIRONMENT, "security groups of its own", [], resources.get("securityGroupIds") or [])
     yield Check(ENVIRONMENT, "placementGroup", contract.placement_group, resources.get("placementGroup") or "")
     images = [(each.get("imageType"), each.get("imageIdOverride")) for each in resources.get("ec2Configuration", [])]
