@@ -6,6 +6,7 @@ import errno
 import logging
 import socket
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -97,7 +98,7 @@ class LocalAws:
         for logger in _LOGGERS:
             logger.removeHandler(self._log_handler)
         self._log_handler.close()
-        self._folder.cleanup()
+        self._files.close()
         BackendDict.reset()
         self._running.release()
 
@@ -108,8 +109,9 @@ class LocalAws:
         front = _Front()
         self._server = _listen(self._port, front)
         self.endpoint_url = f"http://localhost:{self._server.port}"
-        self._folder = TemporaryDirectory(prefix="mnp-local-")
-        self._log_handler = _log_to(self._log or Path(self._folder.name) / "server.log")
+        self._files = ExitStack()
+        log = self._log or Path(self._files.enter_context(TemporaryDirectory(prefix="mnp-local-")), "server.log")
+        self._log_handler = _log_to(log)
         self._clients = Clients(self.endpoint_url, self.access_key_id)
         endpoints, state = TaskEndpoints(self._clients), State()
         self._scheduler = Scheduler(
