@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from aws_cdk import App, Environment, Tags
+from aws_cdk import App, Environment, Stack, Tags
 
 from mnp.cluster.model import Cluster, NewVpc
 from mnp.cluster.names import CLUSTER_TAG, cluster_stack_name, network_stack_name
 from stacks.cluster_stack import ClusterStack
 from stacks.network_stack import NetworkStack
+
+# CloudFormation can change these tags by replacement alone; nobody's new cost tag may end running jobs.
+# Instances and volumes get the tags by the launch template.
+TAGS_REPLACE = ("AWS::Batch::ComputeEnvironment", "AWS::EC2::PlacementGroup")
 
 
 def add_cluster(app: App, cluster: Cluster, *, account: str | None) -> ClusterStack:
@@ -33,6 +37,11 @@ def add_cluster(app: App, cluster: Cluster, *, account: str | None) -> ClusterSt
     )
     for each in (network, stack):
         if each is not None:
-            for key, value in {CLUSTER_TAG: cluster.name, **cluster.tags}.items():
-                Tags.of(each).add(key, value)
+            _tag(each, cluster)
     return stack
+
+
+def _tag(stack: Stack, cluster: Cluster) -> None:
+    Tags.of(stack).add(CLUSTER_TAG, cluster.name)
+    for key, value in cluster.tags.items():
+        Tags.of(stack).add(key, value, exclude_resource_types=[*TAGS_REPLACE])

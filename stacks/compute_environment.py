@@ -48,7 +48,8 @@ class ComputeEnvironment(Construct):
         from_block = isinstance(cluster.capacity, CapacityBlock)
         self.environment = batch.CfnComputeEnvironment(
             self,
-            "Environment",
+            # Of another name for a block: Batch updates no BEST_FIT environment, so going to and fro has to replace it.
+            "BlockEnvironment" if from_block else "Environment",
             type="MANAGED",
             state="ENABLED",
             replace_compute_environment=from_block,

@@ -255,6 +255,20 @@ def test_a_named_default_group_of_an_existing_vpc_is_joined() -> None:
     template.has_resource_properties("AWS::EC2::SecurityGroupIngress", {"GroupId": "sg-0123456789abcdef0"})
 
 
+def test_a_new_tag_does_not_replace_what_jobs_run_on() -> None:
+    """CloudFormation changes tags of these by replacement alone, so those of the file stay off them."""
+    template = template_of(tags={"team": "ml"})
+    assert only(template, "AWS::Batch::ComputeEnvironment")["Tags"] == {"mnp:cluster": "test"}
+    assert only(template, "AWS::EC2::PlacementGroup")["Tags"] == [{"Key": "mnp:cluster", "Value": "test"}]
+
+
+def test_leaving_a_block_makes_another_environment() -> None:
+    """Batch updates no environment of a block: on the way back to demand another one takes its place."""
+    block = template_of(capacity={"capacity_block": "cr-0123456789abcdef0"})
+    ids = [set(each.find_resources("AWS::Batch::ComputeEnvironment")) for each in (block, template_of())]
+    assert ids[0].isdisjoint(ids[1])
+
+
 def test_tags_of_the_file_are_on_every_resource_that_takes_them() -> None:
     """A team's tags reach queue, environment and roles alike."""
     template = template_of(tags={"team": "ml"})
