@@ -33,7 +33,7 @@ def launch_template_data(cluster: Cluster, *, security_group_id: str, tags: dict
             {"ResourceType": resource, "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
             for resource in ("instance", "volume", "network-interface")
         ],
-        "UserData": base64.b64encode(user_data().encode("ascii")).decode("ascii"),
+        "UserData": base64.b64encode(user_data(cluster).encode("ascii")).decode("ascii"),
         **_capacity(cluster.capacity),
     }
 

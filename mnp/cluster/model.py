@@ -226,6 +226,7 @@ class Cluster(_Frozen):
         le=16384,
         description="100 to 16384: encrypted gp3 root volume of a node, GiB; container images live on it",
     )
+    scratch: bool = Field(False, description="RAID 0 of the node's NVMe disks, mounted at /scratch")
     image: str = Field(
         DEFAULT_IMAGE,
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:@-]*$",

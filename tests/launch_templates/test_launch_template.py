@@ -67,7 +67,8 @@ def test_root_volume_is_encrypted_gp3_of_the_size_in_the_file() -> None:
 
 def test_user_data_is_base64_of_the_document() -> None:
     """Encoded once: twice would leave cloud-init with text that it ignores in silence."""
-    assert base64.b64decode(data_of()["UserData"]).decode() == user_data()
+    text = user_data(Cluster.model_validate(P5))
+    assert base64.b64decode(data_of()["UserData"]).decode() == text
 
 
 def test_instances_volumes_and_interfaces_carry_the_tags() -> None:
