@@ -10,7 +10,7 @@ from constructs import Construct
 from mnp.cluster.contract import Contract
 from mnp.cluster.instance_types import catalogue
 from mnp.cluster.model import Cluster, ExistingVpc
-from mnp.cluster.names import CLUSTER_TAG, LOG_GROUP, RESULTS_PREFIX, queue_name
+from mnp.cluster.names import CLUSTER_TAG, LOG_GROUP, RESULTS_PREFIX, SCRATCH, queue_name
 from mnp.cluster.node_shape import node_shape
 from stacks.cluster_secret import ClusterSecret
 from stacks.compute_environment import ComputeEnvironment
@@ -112,6 +112,7 @@ class ClusterStack(Stack):
             launch_template_id=environment.launch_template.ref,
             secret_arn=self.secret.secret_arn,
             log_group=LOG_GROUP,
+            scratch=SCRATCH if cluster.scratch else "",
             submitter_policy_arn=self.submitter.policy.managed_policy_arn,
             node=node_shape(catalogue()[cluster.instance_type], cluster.network_interfaces),
         )

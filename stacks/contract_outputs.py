@@ -23,4 +23,6 @@ class ContractOutputs(Construct):
         # The contract repeats the ids of the network stack: whoever reads it should need no second stack.
         stack.template_options.metadata = {"cfn-lint": {"config": {"ignore_checks": ["W6001"]}}}
         for path, value in contract.flat():
-            CfnOutput(stack, output_name(path), value=str(value))
+            # An output cannot be empty; the parameter holds such a value as it is.
+            if value != "":
+                CfnOutput(stack, output_name(path), value=str(value))

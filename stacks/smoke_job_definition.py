@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from aws_cdk import aws_batch as batch
 from aws_cdk import aws_iam as iam
@@ -12,7 +13,7 @@ from constructs import Construct
 
 from mnp.cluster.instance_types import catalogue
 from mnp.cluster.model import Cluster
-from mnp.cluster.names import RESULTS_PREFIX, smoke_job_definition_name
+from mnp.cluster.names import RESULTS_PREFIX, SCRATCH, smoke_job_definition_name
 from mnp.cluster.node_shape import NodeShape, node_shape
 from stacks.node_code import NodeCode
 
@@ -50,6 +51,7 @@ class SmokeJobDefinition(Construct):
             secrets=[batch.CfnJobDefinition.SecretProperty(name="MNP_SECRET", value_from=secret.secret_arn)],
             resource_requirements=_resources(shape),
             linux_parameters=_linux_parameters(shape),
+            **_scratch(cluster),
             ulimits=[
                 batch.CfnJobDefinition.UlimitProperty(name="memlock", soft_limit=-1, hard_limit=-1),
                 batch.CfnJobDefinition.UlimitProperty(name="stack", soft_limit=67108864, hard_limit=67108864),
@@ -114,6 +116,19 @@ def _linux_parameters(shape: NodeShape) -> batch.CfnJobDefinition.LinuxParameter
             for device in devices
         ],
     )
+
+
+def _scratch(cluster: Cluster) -> dict[str, Any]:
+    """The host's scratch at the same path in the container."""
+    if not cluster.scratch:
+        return {}
+    host = batch.CfnJobDefinition.VolumesHostProperty(source_path=SCRATCH)
+    return {
+        "volumes": [batch.CfnJobDefinition.VolumesProperty(name="scratch", host=host)],
+        "mount_points": [
+            batch.CfnJobDefinition.MountPointsProperty(source_volume="scratch", container_path=SCRATCH, read_only=False)
+        ],
+    }
 
 
 def _retry_when_the_host_failed() -> batch.CfnJobDefinition.RetryStrategyProperty:

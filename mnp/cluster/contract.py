@@ -50,6 +50,7 @@ class Contract(BaseModel):
     launch_template_id: str
     secret_arn: str = Field(description="Secrets Manager secret from which each job's rendezvous key is derived.")
     log_group: str
+    scratch: str = Field("", description="Folder of the host on its NVMe disks, to be mounted by jobs; empty: none.")
     submitter_policy_arn: str = Field(description="Managed policy for whoever submits and watches jobs.")
     node: NodeShape
 

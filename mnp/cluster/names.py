@@ -6,6 +6,8 @@ RESULTS_PREFIX = "mnp"
 # Several clients (TorchX, redun, the ParallelCluster CLI) read no other group, and Batch makes it on first use.
 LOG_GROUP = "/aws/batch/job"
 CLUSTER_TAG = "mnp:cluster"
+# Where launch_templates/boot/scratch.sh mounts the node's NVMe disks.
+SCRATCH = "/scratch"
 
 
 def queue_name(cluster: str) -> str:
