@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from mnp.cluster.instance_types import catalogue
 from mnp.cluster.model import CapacityBlock, Cluster, ExistingVpc, NewVpc, Reservation
+from tools.generated_page import write_or_check
 
 TARGET = Path(__file__).parent.parent / "docs" / "cluster-file.md"
 
@@ -80,15 +81,5 @@ def page() -> str:
     return "\n".join(sections) + "\n"
 
 
-def main() -> int:
-    if "--check" not in sys.argv[1:]:
-        TARGET.write_text(page(), encoding="utf-8")
-        return 0
-    if TARGET.read_text(encoding="utf-8") == page():
-        return 0
-    print(f"{TARGET.name} is out of date: run {sys.argv[0]}", file=sys.stderr)
-    return 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(TARGET, page()))

@@ -16,6 +16,7 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from mnp.cluster.model import Cluster
+from tools.generated_page import write_or_check
 from tools.update_effects import ROOT, Effect, Finding, Templates, judge, synthesise
 
 TARGET = ROOT / "docs" / "update-effects.md"
@@ -216,15 +217,5 @@ def page() -> str:
     return "\n".join([HEAD + "\n".join(effects), "\n## Keys\n", head, "| --- | --- | --- | --- | --- |", *rows, ""])
 
 
-def main() -> int:
-    if "--check" not in sys.argv[1:]:
-        TARGET.write_text(page(), encoding="utf-8")
-        return 0
-    if TARGET.read_text(encoding="utf-8") == page():
-        return 0
-    print(f"{TARGET.name} is out of date: run {sys.argv[0]}", file=sys.stderr)
-    return 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(TARGET, page()))
