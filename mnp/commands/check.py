@@ -13,17 +13,16 @@ from mnp.cluster.cluster_file import ClusterFile, load
 from mnp.cluster.model import CapacityBlock, Cluster, NewVpc, Reservation
 from mnp.cluster.plan import Plan, plan
 from mnp.cluster.problems import ClusterFileError
+from mnp.commands import options
 from mnp.commands.console import emit, say
 from mnp.commands.errors import ExitCode
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
-DEFAULT_FILE = Path("cluster.yaml")
-
 
 @app.command()
 def check(
-    file: Annotated[Path, typer.Argument(help="The cluster file.")] = DEFAULT_FILE,
+    file: Annotated[Path, typer.Argument(help="The cluster file.")] = options.DEFAULT_FILE,
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print plan and problems as JSON.")] = False,
 ) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
+
+# What `cdk deploy` takes without -c cluster=FILE, too.
+DEFAULT_FILE = Path("cluster.yaml")
 
 Cluster = Annotated[
     str | None,

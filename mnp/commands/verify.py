@@ -15,6 +15,7 @@ from rich.text import Text
 from mnp.cluster.cluster_file import load
 from mnp.cluster.contract import Contract
 from mnp.cluster.model import Cluster
+from mnp.commands import options
 from mnp.commands.aws import aws_session
 from mnp.commands.console import data, emit, say
 from mnp.commands.contract_reader import read_contract
@@ -23,12 +24,10 @@ from mnp.commands.verification import Check, compute_environment, jobs, network
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
-DEFAULT_FILE = Path("cluster.yaml")
-
 
 @app.command()
 def verify(
-    file: Annotated[Path, typer.Argument(help="The cluster file that was deployed.")] = DEFAULT_FILE,
+    file: Annotated[Path, typer.Argument(help="The cluster file that was deployed.")] = options.DEFAULT_FILE,
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print every check as JSON.")] = False,
 ) -> None:
