@@ -10,7 +10,6 @@ from typing import Any
 import aws_cdk as cdk
 from aws_cdk.assertions import Template
 
-from mnp.cluster.cluster_file import load
 from mnp.cluster.model import Cluster
 from stacks.cluster_stack import ClusterStack
 from stacks.clusters import add_cluster
@@ -39,12 +38,6 @@ def new_app(**context: Any) -> cdk.App:
 def stack_of(account: str | None = None, **changes: Any) -> ClusterStack:
     """The stack of a p5 cluster with these keys changed."""
     return add_cluster(new_app(), Cluster.model_validate(P5 | changes), account=account)
-
-
-@cache
-def template_of_example(name: str) -> Template:
-    """The cluster stack of an example file; synthesised once per test process."""
-    return Template.from_stack(add_cluster(new_app(), load(ROOT / "examples" / name).cluster, account=None))
 
 
 def only(template: Template, resource_type: str) -> dict[str, Any]:
