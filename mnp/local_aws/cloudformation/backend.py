@@ -78,7 +78,12 @@ class LocalCloudFormation(CloudFormationBackend):  # type: ignore[misc] # moto i
         )
         change_set.status, change_set.execution_status = "CREATE_COMPLETE", "AVAILABLE"
         same_parameters = stack.has_parameters({**stack.parameters, **parameters})
-        if change_set_type == "UPDATE" and same_parameters and stack.has_template(template):
+        if (
+            change_set_type == "UPDATE"
+            and same_parameters
+            and stack.has_template(template)
+            and stack.resolves_as_before()
+        ):
             change_set.status, change_set.execution_status = "FAILED", "UNAVAILABLE"
             change_set.status_reason = _NO_CHANGES
         self.change_sets[change_set.change_set_id] = change_set

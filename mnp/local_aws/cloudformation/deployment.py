@@ -72,6 +72,7 @@ class Deployment:
         old.depends_on, old.retained = new.depends_on, new.retained
         if old.cf_resource_type != new.cf_resource_type or self._kind(old).replaces(old, properties):
             self._create(new)
+            old.retained = declared.get("UpdateReplacePolicy") == "Retain"
             return [old]
         if old.change(properties):
             self._update(old, properties)

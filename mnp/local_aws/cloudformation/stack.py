@@ -87,6 +87,10 @@ class LocalStack(Stack):  # type: ignore[misc] # moto is untyped here
         named = (output for output in self._outputs if output["ExportName"])
         return [Export(self.stack_id, output["ExportName"], output["OutputValue"]) for output in named]
 
+    def resolves_as_before(self) -> bool:
+        """Whether the parameters still have the values of the last deployment: one from SSM may have moved."""
+        return self.resolved == parameter_values(self.template_dict, self.parameters, self._clients, self.region_name)
+
     # What a deployment does.
 
     def deploy(self, action: str, template: str, parameters: dict[str, Any]) -> None:
@@ -137,6 +141,7 @@ class LocalStack(Stack):  # type: ignore[misc] # moto is untyped here
         self.description = parsed.get("Description")
         declared = parsed.get("Parameters", {})
         self.parameters = {name: parameters.get(name, spec.get("Default")) for name, spec in declared.items()}
+        self.resolved = values
         Deployment(
             template=parsed,
             scope=scope,
