@@ -5,6 +5,7 @@ A moto server (https://docs.getmoto.org) with what moto lacks, on 127.0.0.1 only
 - CloudFormation (`cloudformation/`) with a handler per resource type that calls the services' public APIs, updates in
   place where CloudFormation does, replaces where it replaces, rolls back, and refuses what nobody models by name;
 - EC2 placement groups (`ec2/`);
+- EC2 Image Builder (`image_builder/`), whose builds register a copy of the parent image and run nothing;
 - AWS Batch (`batch/`), multinode parallel jobs with node overrides, refusing what AWS refuses;
 - an executor (`executor/`) that runs a job's nodes as local processes with Batch's documented semantics.
 

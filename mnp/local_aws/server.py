@@ -28,6 +28,8 @@ from mnp.local_aws.executor.isolation import Loopback
 from mnp.local_aws.executor.job_run import Machine
 from mnp.local_aws.executor.scheduler import Scheduler
 from mnp.local_aws.executor.task_endpoints import TaskEndpoints
+from mnp.local_aws.image_builder import state as image_builder
+from mnp.local_aws.image_builder.service import ImageBuilderService
 from mnp.local_aws.moto_version import check_moto_version
 from mnp.local_aws.s3 import bucket_policies
 
@@ -131,7 +133,10 @@ class LocalAws:
         front.application = Application(
             callers=Callers(self.access_key_id),
             moto=werkzeug_app.DomainDispatcherApplication(werkzeug_app.create_backend_app),
-            batch=BatchService(state, self._clients, self._scheduler),
+            own={
+                "batch": BatchService(state, self._clients, self._scheduler),
+                "imagebuilder": ImageBuilderService(image_builder.State(), self._clients),
+            },
             tasks=endpoints,
         )
         self._thread = threading.Thread(target=self._server.serve_forever, name="embedded AWS", daemon=True)

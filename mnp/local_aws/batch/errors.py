@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
 
-class ClientException(Exception):  # noqa: N818 - AWS's name
+from mnp.local_aws.rest_json import RefusalError
+
+
+class ClientException(RefusalError):  # noqa: N818 - AWS's name
     """The request is refused: HTTP 400, `ClientException`."""
+
+    code: ClassVar[str] = "ClientException"

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import botocore.validate
-from werkzeug.wrappers import Request as HttpRequest
-from werkzeug.wrappers import Response
 
 from mnp.local_aws.batch import compute_environments, job_definitions, job_queues, jobs, submission
 from mnp.local_aws.batch.errors import ClientException
 from mnp.local_aws.batch.request import Request
+from mnp.local_aws.rest_json import region_of, respond
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from werkzeug.wrappers import Request as HttpRequest
 
     from mnp.local_aws.batch.state import State
     from mnp.local_aws.clients import Clients
@@ -52,18 +53,10 @@ class BatchService:
         self._model = clients.service_model("batch")
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        http = HttpRequest(environ)
-        try:
-            response = Response(json.dumps(self._answer(http)), 200, mimetype="application/json")
-        except ClientException as error:
-            headers = {"x-amzn-ErrorType": "ClientException"}
-            body = json.dumps({"message": str(error)})
-            response = Response(body, 400, headers, mimetype="application/json")
-        answer: Iterable[bytes] = response(environ, start_response)
-        return answer
+        return respond(environ, start_response, self._answer)
 
     def _answer(self, http: HttpRequest) -> dict[str, Any]:
-        region = region_of(http.headers.get("Authorization", ""))
+        region = region_of(http)
         body = http.get_data()
         try:
             parameters = json.loads(body) if body else {}
@@ -91,12 +84,6 @@ class BatchService:
             if not name.startswith(("Describe", "List")):
                 self._state.changed.notify_all()
             return result
-
-
-def region_of(authorization: str) -> str:
-    """Return the region of a SigV4 Authorization header's credential scope."""
-    scope = authorization.partition("Credential=")[2].partition(",")[0].split("/")
-    return scope[-3]
 
 
 def _tags(request: Request, http: HttpRequest) -> dict[str, Any]:

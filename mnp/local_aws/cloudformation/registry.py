@@ -15,6 +15,7 @@ from mnp.local_aws.cloudformation.resources import (
     ecr,
     flow_log,
     iam,
+    image_builder,
     kms,
     launch_template,
     logs,
@@ -31,8 +32,8 @@ from mnp.local_aws.cloudformation.resources import (
 )
 
 _MODULES = (
-    batch, cdk_metadata, ecr, flow_log, iam, kms, launch_template, logs, nat_gateway, placement_group, routing, s3,
-    secrets_manager, security_group, ssm, subnet, vpc, vpc_endpoint,
+    batch, cdk_metadata, ecr, flow_log, iam, image_builder, kms, launch_template, logs, nat_gateway, placement_group,
+    routing, s3, secrets_manager, security_group, ssm, subnet, vpc, vpc_endpoint,
 )  # fmt: skip
 
 # moto has models of these, but they need a docker daemon or a public callback address.
