@@ -16,6 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from stacks.jsii_node import pinned_node
+
 ROOT = Path(__file__).parent.parent
 EMPTY_APP = """
 import aws_cdk as cdk
@@ -30,12 +32,11 @@ CLUSTERS = 8
 
 def seconds(command: list[str], context: dict[str, object]) -> float:
     """Wall-clock time of one synth in a fresh process, with the feature flags of cdk.json."""
-    node = Path(sys.executable).with_name("node")
     with tempfile.TemporaryDirectory() as outdir:
         environment = os.environ | {
             "CDK_OUTDIR": outdir,
             "CDK_CONTEXT_JSON": json.dumps(context),
-            "JSII_NODE": str(node) if node.exists() else "node",
+            "JSII_NODE": pinned_node(),
         }
         start = time.perf_counter()
         subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)

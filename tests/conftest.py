@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
-from pathlib import Path
 
-_NODE = Path(sys.executable).with_name("node")
+from stacks.jsii_node import pinned_node
 
 os.environ.update(
     {
@@ -16,7 +14,7 @@ os.environ.update(
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",
         "AWS_PAGER": "",
-        "JSII_NODE": str(_NODE) if _NODE.exists() else "node",
+        "JSII_NODE": pinned_node(),
     }
 )
 for _name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL", "MNP_CLUSTER"):
