@@ -14,8 +14,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from mnp.cluster.ami import Bake
+from mnp.cluster.capacity import CapacityBlock, Reservation
 from mnp.cluster.instance_types import catalogue
-from mnp.cluster.model import CapacityBlock, Cluster, ExistingVpc, NewVpc, Reservation
+from mnp.cluster.model import Cluster
+from mnp.cluster.vpc import ExistingVpc, NewVpc, SharedVpc
 from tools.generated_page import write_or_check
 
 TARGET = Path(__file__).parent.parent / "docs" / "cluster-file.md"
@@ -57,14 +60,14 @@ def _default(field: Any) -> str:
 
 def types() -> str:
     lines = [
-        "| type | GPUs | EFA | Gbit/s | vCPU | memory GiB | capacity block |",
+        "| type | accelerators | EFA | Gbit/s | vCPU | memory GiB | capacity block |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for each in sorted(catalogue().values(), key=lambda each: (each.family, each.vcpus)):
-        gpus = f"{each.gpus} x {each.gpu_name}"
-        facts = (each.maximum_efa_interfaces, f"{each.efa_gbps:g}", each.vcpus, each.memory_mib // 1024)
+        accelerators = f"{each.accelerator.count} x {each.accelerator.name}"
+        facts = (each.maximum_efa_interfaces, f"{each.network_gbps:g}", each.vcpus, each.memory_mib // 1024)
         block = "yes" if each.capacity_block else ""
-        lines.append(f"| {each.name} | {gpus} | {' | '.join(str(fact) for fact in facts)} | {block} |")
+        lines.append(f"| {each.name} | {accelerators} | {' | '.join(str(fact) for fact in facts)} | {block} |")
     return "\n".join(lines)
 
 
@@ -72,7 +75,9 @@ def page() -> str:
     sections = [HEAD, "## Keys\n", table(Cluster)]
     for title, model in (
         ("`vpc`: a new VPC", NewVpc),
+        ("`vpc`: a VPC that clusters share", SharedVpc),
         ("`vpc`: an existing VPC", ExistingVpc),
+        ("`ami.prebaked`: an image of the cluster's own", Bake),
         ("`capacity`: a reservation", Reservation),
         ("`capacity`: a capacity block", CapacityBlock),
     ):

@@ -13,8 +13,11 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from mnp.cluster import rules
-from mnp.cluster.model import AmiParameter, CapacityBlock, Cluster, ExistingVpc, NewVpc, Reservation
+from mnp.cluster.ami import AmiParameter, PrebakedAmi
+from mnp.cluster.capacity import CapacityBlock, Reservation
+from mnp.cluster.model import Cluster
 from mnp.cluster.problems import ClusterFileError, Problem, shown
+from mnp.cluster.vpc import ExistingVpc, NewVpc, SharedVpc
 
 # A cluster file is a page; a megabyte of it is a wrong path.
 MOST_BYTES = 1_000_000
@@ -22,8 +25,10 @@ _TAGGED: Mapping[str, type[BaseModel]] = {
     "Reservation": Reservation,
     "CapacityBlock": CapacityBlock,
     "new": NewVpc,
+    "shared": SharedVpc,
     "existing": ExistingVpc,
     "AmiParameter": AmiParameter,
+    "PrebakedAmi": PrebakedAmi,
 }
 _KINDS = {
     "int_type": "a whole number",
@@ -40,6 +45,7 @@ _SENTENCES = {
     "greater_than_equal": "too small",
     "less_than_equal": "too large",
     "too_long": "too many",
+    "too_short": "too few",
 }
 
 
@@ -182,13 +188,23 @@ def _problem(detail: ErrorDetails) -> Problem:
 def _place(location: tuple[int | str, ...]) -> tuple[type[BaseModel], list[str]]:
     """The model that a location lies in, and the location in the file's own keys (pydantic adds union tags)."""
     model: type[BaseModel] = Cluster
+    inner: type[BaseModel] | None = None
     path: list[str] = []
     for part in location:
+        model, inner = inner or model, None
         if path and str(part) in _TAGGED:
             model = _TAGGED[str(part)]
         elif str(part) not in {"Word", "ImageId", "[key]"}:
             path.append(str(part))
+            inner = _model_of(model, str(part))
     return model, path
+
+
+def _model_of(model: type[BaseModel], name: str) -> type[BaseModel] | None:
+    """The model of a field that is a mapping with keys of its own and without alternatives."""
+    field = model.model_fields.get(name)
+    annotation = field.annotation if field else None
+    return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
 
 
 def _description(model: type[BaseModel], path: list[str]) -> str | None:

@@ -1,4 +1,4 @@
-"""What EC2 says of every EFA-capable GPU instance type: read from instance_types.json.
+"""What EC2 says of every EFA-capable GPU and Trainium instance type: read from instance_types.json.
 
 The file is written by tools/refresh_instance_types.py and names its own source and date.
 """
@@ -11,17 +11,14 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkCard:
-    """A network card of an instance type; `gbps` is its peak bandwidth in Gbit/s."""
-
     index: int
     maximum_network_interfaces: int
     interface_types: tuple[str, ...]
-    gbps: float
 
     @property
     def takes_efa(self) -> bool:
@@ -29,17 +26,30 @@ class NetworkCard:
 
 
 @dataclass(frozen=True, slots=True)
+class Accelerator:
+    """The accelerators of an instance type, all alike: NVIDIA GPUs (`gpu`) or AWS Trainium devices (`neuron`)."""
+
+    kind: Literal["gpu", "neuron"]
+    name: str
+    count: int
+    memory_mib: int
+
+
+@dataclass(frozen=True, slots=True)
 class InstanceType:
-    """Facts of one instance type; `usd_per_hour` is None where AWS lists no on-demand price."""
+    """Facts of one instance type.
+
+    `network_gbps` is the bandwidth of all network cards together, Gbit/s; `usd_per_hour` is None where AWS lists no
+    on-demand price.
+    """
 
     name: str
     vcpus: int
     memory_mib: int
     architecture: str
-    gpu_name: str
-    gpus: int
-    gpu_memory_mib: int
+    accelerator: Accelerator
     maximum_efa_interfaces: int
+    network_gbps: float
     network_cards: tuple[NetworkCard, ...]
     nvme_gb: int
     capacity_block: bool
@@ -51,9 +61,12 @@ class InstanceType:
         return self.name.partition(".")[0]
 
     @property
-    def efa_gbps(self) -> float:
-        """Line rate of all EFA devices together, Gbit/s."""
-        return sum(card.gbps for card in self.network_cards if card.takes_efa)
+    def gpus(self) -> int:
+        return self.accelerator.count if self.accelerator.kind == "gpu" else 0
+
+    @property
+    def neuron_devices(self) -> int:
+        return self.accelerator.count if self.accelerator.kind == "neuron" else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +84,8 @@ UNSUPPORTED: Mapping[str, str] = MappingProxyType(
         "p3dn.24xlarge": "Batch's GPU image (ECS_AL2023_NVIDIA) excludes the p3 families, and Batch accepts no new"
         " Amazon Linux 2 environment since 2026-06-30",
         "p6e-gb200.36xlarge": "it is an arm64 type, and AWS publishes no arm64 GPU image for ECS and Batch",
+        "trn2u.48xlarge": "it is a part of a Trn2 UltraServer, which is sold as a whole, and AWS Batch places none",
+        "inf1.24xlarge": "its accelerators are for inference; clusters are made of NVIDIA GPUs or Trainium",
     }
 )
 
@@ -78,7 +93,7 @@ UNSUPPORTED: Mapping[str, str] = MappingProxyType(
 def _network_cards(runs: list[dict[str, Any]]) -> tuple[NetworkCard, ...]:
     described = [run for run in runs for _ in range(run["cards"])]
     return tuple(
-        NetworkCard(index, card["maximum_network_interfaces"], tuple(card["interface_types"]), card["gbps"])
+        NetworkCard(index, card["maximum_network_interfaces"], tuple(card["interface_types"]))
         for index, card in enumerate(described)
     )
 
@@ -89,10 +104,9 @@ def _instance_type(name: str, fact: dict[str, Any]) -> InstanceType:
         vcpus=fact["vcpus"],
         memory_mib=fact["memory_mib"],
         architecture=fact["architecture"],
-        gpu_name=fact["gpu"]["name"],
-        gpus=fact["gpu"]["count"],
-        gpu_memory_mib=fact["gpu"]["memory_mib"],
+        accelerator=Accelerator(**fact["accelerator"]),
         maximum_efa_interfaces=fact["maximum_efa_interfaces"],
+        network_gbps=fact["network_gbps"],
         network_cards=_network_cards(fact["network_cards"]),
         nvme_gb=sum(disk["count"] * disk["size_gb"] for disk in fact["nvme"]),
         capacity_block=fact["capacity_block"],

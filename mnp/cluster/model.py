@@ -5,14 +5,19 @@ Field descriptions feed the error messages, the JSON Schema and the reference pa
 
 from __future__ import annotations
 
-from ipaddress import IPv4Network
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
+from mnp.cluster.ami import Ami, AmiParameter, Bake, bake_of
+from mnp.cluster.base_image import base_image
+from mnp.cluster.capacity import CAPACITIES, Capacity, CapacityBlock
+from mnp.cluster.frozen import Frozen
 from mnp.cluster.instance_types import catalogue
 from mnp.cluster.interfaces import Layout
+from mnp.cluster.names import image_parameter_name
+from mnp.cluster.vpc import Network, NewVpc, Vpc
 
 # The PyTorch image that AWS keeps: NCCL 2.30, EFA 1.49 with aws-ofi-nccl 1.20, CUDA 13.3. Source:
 # https://github.com/aws/deep-learning-containers (release 2026-07-20, patched until 2027-07-20), checked 2026-11-21.
@@ -29,134 +34,6 @@ LONGEST_QUEUE_HOURS = 24
 MOST_NODES = 1000
 # EC2 keeps 50 tags a resource; some are ours. https://docs.aws.amazon.com/tag-editor/latest/userguide/best-practices-and-strats.html
 MOST_TAGS = 40
-
-
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class Reservation(_Frozen):
-    """An On-Demand Capacity Reservation by id, or a resource group of them by ARN. Nodes run in it and nowhere else."""
-
-    reservation: str = Field(
-        pattern=r"^(cr-[0-9a-f]{8,17}|arn:aws[a-z-]*:resource-groups:[a-z0-9-]+:[0-9]{12}:group/[A-Za-z0-9_.-]+)$",
-        description="a Capacity Reservation id, cr-0123456789abcdef0, or the ARN of a resource group of reservations",
-    )
-
-    @property
-    def is_group(self) -> bool:
-        return self.reservation.startswith("arn:")
-
-
-class CapacityBlock(_Frozen):
-    """A Capacity Block for ML, by id. AWS places its instances, and its environment lives as long as the block."""
-
-    capacity_block: str = Field(
-        pattern=r"^cr-[0-9a-f]{8,17}$", description="a Capacity Block's id, cr-0123456789abcdef0"
-    )
-
-
-CAPACITIES = (
-    "on_demand, reservations_only (any open reservation of the account that matches, never on demand),"
-    " {reservation: cr-... or a group's ARN} or {capacity_block: cr-...}"
-)
-
-
-def _capacity_tag(value: Any) -> str:
-    if isinstance(value, (Reservation, CapacityBlock)):
-        return type(value).__name__
-    if isinstance(value, dict):
-        return "CapacityBlock" if "capacity_block" in value else "Reservation"
-    return "Word"
-
-
-def _not_spot(value: Any) -> Any:
-    if isinstance(value, str) and value.lower() == "spot":
-        raise PydanticCustomError(
-            "mnp",
-            "Spot capacity cannot carry multi-node parallel jobs",
-            {
-                "allowed": CAPACITIES,
-                "reason": "AWS Batch leaves multi-node parallel jobs on a Spot environment in RUNNABLE for ever",
-                "fix": "capacity: on_demand",
-                "source": "https://docs.aws.amazon.com/batch/latest/userguide/mnp-ce.html",
-            },
-        )
-    return value
-
-
-Capacity = Annotated[
-    Annotated[Literal["on_demand", "reservations_only"], Tag("Word")]
-    | Annotated[Reservation, Tag("Reservation")]
-    | Annotated[CapacityBlock, Tag("CapacityBlock")],
-    Discriminator(_capacity_tag),
-    BeforeValidator(_not_spot),
-]
-
-
-class AmiParameter(_Frozen):
-    """An SSM parameter that holds an image id; read anew at every deploy."""
-
-    parameter: str = Field(
-        pattern=r"^/[A-Za-z0-9_.\-/]{1,1000}$", description="name of the SSM parameter, /team/images/gpu"
-    )
-
-
-def _ami_tag(value: Any) -> str:
-    return "AmiParameter" if isinstance(value, (dict, AmiParameter)) else "ImageId"
-
-
-Ami = Annotated[
-    Annotated[Annotated[str, Field(pattern=r"^(ecs|ami-[0-9a-f]{8,17})$")], Tag("ImageId")]
-    | Annotated[AmiParameter, Tag("AmiParameter")],
-    Discriminator(_ami_tag),
-]
-
-
-def _network(value: Any) -> IPv4Network:
-    try:
-        # As text, because a bare number would pass for an address.
-        return IPv4Network(str(value))
-    except ValueError as error:
-        notes = {"allowed": "address/prefix with no host bits, 10.0.0.0/16", "reason": str(error)}
-        raise PydanticCustomError("mnp", "not an IPv4 network", notes) from None
-
-
-Network = Annotated[IPv4Network, BeforeValidator(_network)]
-
-
-class NewVpc(_Frozen):
-    """A VPC of the cluster's own: a private subnet for the nodes, a public one for the NAT gateway."""
-
-    cidr: Network = Field(IPv4Network("10.0.0.0/16"), description="IPv4 range of the VPC, /16 to /26")
-    nat_gateway: bool = Field(True, description="a NAT gateway, by which nodes reach public images and the internet")
-    interface_endpoints: bool = Field(
-        False, description="private endpoints for ECR, ECS, CloudWatch Logs, Secrets Manager, SSM and Batch"
-    )
-
-
-class ExistingVpc(_Frozen):
-    """A VPC that is there already. Its subnet must be private, in the cluster's zone, with a way to S3, ECR and ECS."""
-
-    id: str = Field(pattern=r"^vpc-[0-9a-f]{8,17}$", description="a VPC id, vpc-0123456789abcdef0")
-    subnet: str = Field(
-        pattern=r"^subnet-[0-9a-f]{8,17}$",
-        description="id of the nodes' private subnet in the cluster's zone",
-    )
-    default_security_group: str | None = Field(
-        None,
-        pattern=r"^sg-[0-9a-f]{8,17}$",
-        description="id of the VPC's default security group; if given, traffic between it and the nodes is allowed",
-    )
-
-
-def _vpc_tag(value: Any) -> str:
-    if isinstance(value, ExistingVpc):
-        return "existing"
-    return "existing" if isinstance(value, dict) and {"id", "subnet"} & value.keys() else "new"
-
-
-Vpc = Annotated[Annotated[NewVpc, Tag("new")] | Annotated[ExistingVpc, Tag("existing")], Discriminator(_vpc_tag)]
 
 
 def _one_zone(value: Any) -> Any:
@@ -188,7 +65,7 @@ def _no_own_tags(tags: dict[str, str]) -> dict[str, str]:
     return tags
 
 
-class Cluster(_Frozen):
+class Cluster(Frozen):
     """One cluster: five keys are required, everything else has a default worth having."""
 
     name: str = Field(
@@ -200,7 +77,8 @@ class Cluster(_Frozen):
         description="the one Availability Zone of all nodes, us-east-1d"
     )
     instance_type: str = Field(
-        description="an EFA-capable GPU instance type, p5.48xlarge", json_schema_extra={"enum": [*sorted(catalogue())]}
+        description="an EFA-capable GPU or Trainium instance type, p5.48xlarge",
+        json_schema_extra={"enum": [*sorted(catalogue())]},
     )
     max_nodes: int = Field(ge=2, le=MOST_NODES, description="2 to 1000: most nodes at one time, over all jobs")
 
@@ -211,10 +89,17 @@ class Cluster(_Frozen):
     )
     vpc: Vpc = Field(
         default_factory=NewVpc,
-        description="a new VPC ({cidr: ...}) or an existing one ({id: ..., subnet: ...})",
+        description="a new VPC ({cidr: ...}), one that clusters share ({name: ..., zones: [...]})"
+        " or an existing one ({id: ..., subnet: ...})",
     )
     ami: Ami = Field(
-        "ecs", description="ecs (Batch's own GPU image, the newest), ami-..., or {parameter: /...} for an id in SSM"
+        "ecs",
+        description="ecs (AWS's own ECS image for the accelerators, the newest), ami-...,"
+        " {parameter: /...} for an id in SSM, prebaked or {prebaked: {pull_image: true}} for an image of its own",
+    )
+    efa_installer: bool = Field(
+        False,
+        description="install AWS's EFA driver, pinned and verified, when a node boots; false: the image's own driver",
     )
     ssh_cidrs: tuple[Network, ...] = Field(
         (), strict=False, description="IPv4 ranges from which SSH to the nodes is allowed; none by default"
@@ -255,3 +140,17 @@ class Cluster(_Frozen):
         if self.placement_group is None:
             return not isinstance(self.capacity, CapacityBlock)
         return self.placement_group
+
+    @property
+    def bake(self) -> Bake | None:
+        return bake_of(self.ami)
+
+    @property
+    def ami_parameter(self) -> str | None:
+        """SSM parameter from which a deploy takes the image's id; None where the file names it or Batch chooses it."""
+        if isinstance(self.ami, AmiParameter):
+            return self.ami.parameter
+        if self.bake:
+            return image_parameter_name(self.name)
+        base = base_image(catalogue()[self.instance_type])
+        return base.parameter if self.ami == "ecs" and not base.is_batchs_choice else None

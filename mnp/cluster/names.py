@@ -6,6 +6,10 @@ RESULTS_PREFIX = "mnp"
 # Several clients (TorchX, redun, the ParallelCluster CLI) read no other group, and Batch makes it on first use.
 LOG_GROUP = "/aws/batch/job"
 CLUSTER_TAG = "mnp:cluster"
+# On a shared VPC's resources in place of the cluster's tag.
+NETWORK_TAG = "mnp:network"
+# How the names of our stacks end that are not the cluster's own; no cluster's name may end so.
+STACK_ENDINGS = ("-image", "-network", "-vpc")
 # Where launch_templates/boot/scratch.sh mounts the node's NVMe disks.
 SCRATCH = "/scratch"
 
@@ -24,3 +28,22 @@ def cluster_stack_name(cluster: str) -> str:
 
 def network_stack_name(cluster: str) -> str:
     return f"mnp-{cluster}-network"
+
+
+def shared_network_stack_name(vpc: str, region: str) -> str:
+    """With the region, since equal names in two regions are two VPCs, and an app holds a stack's name once."""
+    return f"mnp-{vpc}-{region}-vpc"
+
+
+def image_stack_name(cluster: str) -> str:
+    return f"mnp-{cluster}-image"
+
+
+def image_parameter_name(cluster: str) -> str:
+    """SSM parameter that holds the id of the newest prebaked image.
+
+    Image Builder's service-linked role may write parameters under /imagebuilder/ and no others:
+    https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AWSServiceRoleForImageBuilder.html, checked
+    2026-11-21.
+    """
+    return f"/imagebuilder/mnp/{cluster}"

@@ -18,13 +18,15 @@ SHARED_MEMORY_SHARE = 0.5
 class NodeShape(BaseModel):
     """One node as a job sees it, for clients that register job definitions of their own."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # As in the contract that holds it: a field of a newer version is no mistake.
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
     instance_type: str
     vcpus: int
     gpus: int
     memory_mib: int = Field(description="Memory that a job may request, below what ECS registers.")
     shared_memory_mib: int = Field(description="Size of /dev/shm, linuxParameters.sharedMemorySize.")
+    neuron_devices: int = Field(0, description="Trainium devices /dev/neuron0 to neuron<n-1>; 0 on GPU types.")
     efa_devices: int = Field(description="Devices /dev/infiniband/uverbs0 to uverbs<n-1>.")
 
 
@@ -34,6 +36,7 @@ def node_shape(instance_type: InstanceType, layout: Layout) -> NodeShape:
         instance_type=instance_type.name,
         vcpus=instance_type.vcpus,
         gpus=instance_type.gpus,
+        neuron_devices=instance_type.neuron_devices,
         memory_mib=memory_mib,
         shared_memory_mib=int(memory_mib * SHARED_MEMORY_SHARE),
         efa_devices=efa_devices(network_interfaces(instance_type, layout)),

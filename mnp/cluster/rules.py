@@ -13,21 +13,31 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from ipaddress import IPv4Network
 from typing import Any
 
+from mnp.cluster import image_rules, network_rules
+from mnp.cluster.capacity import Capacity, CapacityBlock
 from mnp.cluster.instance_types import UNSUPPORTED, InstanceType, catalogue
-from mnp.cluster.interfaces import Layout, NetworkInterface, addresses_per_node, network_interfaces
-from mnp.cluster.model import Capacity, CapacityBlock, ExistingVpc, NewVpc
+from mnp.cluster.interfaces import Layout, NetworkInterface, network_interfaces
+from mnp.cluster.model import DEFAULT_IMAGE
+from mnp.cluster.names import STACK_ENDINGS
 from mnp.cluster.problems import Problem, shown
-from mnp.cluster.subnets import LARGEST_PREFIX, node_subnet, usable_addresses
 
 Rule = Callable[..., Iterator[Problem]]
 
 WORLD = IPv4Network("0.0.0.0/0")
-# A /27 would leave the nodes' half of the VPC too small for two nodes and the public /28 no place beside it.
-SMALLEST_VPC_PREFIX = 26
 EFA_LIMITS = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa.html"
 MNP_ENVIRONMENTS = "https://docs.aws.amazon.com/batch/latest/userguide/mnp-ce.html"
-# One interface endpoint takes one address of the nodes' subnet each; see stacks/network_stack.py.
-INTERFACE_ENDPOINTS = 10
+
+
+def name_is_no_other_stacks(name: str) -> Iterator[Problem]:
+    if ending := next((each for each in STACK_ENDINGS if name.endswith(each)), None):
+        yield Problem(
+            key="name",
+            message=f"must not end in {ending}",
+            got=shown(name),
+            allowed=f"names that end in none of {', '.join(STACK_ENDINGS)}",
+            reason=f"the stack mnp-{name} could be another one of {name.removesuffix(ending)!r}",
+            fix=f"name: {name.removesuffix(ending)}",
+        )
 
 
 def zone_is_of_region(region: str, availability_zone: str) -> Iterator[Problem]:
@@ -53,9 +63,9 @@ def instance_type_is_known(instance_type: str) -> Iterator[Problem]:
     families = sorted({known.family for known in catalogue().values()})
     yield Problem(
         key="instance_type",
-        message="cannot be used" if reason else "not an EFA-capable GPU instance type",
+        message="cannot be used" if reason else "not an EFA-capable GPU or Trainium instance type",
         got=shown(instance_type),
-        allowed=f"one of {len(catalogue())} EFA-capable NVIDIA types that Batch can run, of {', '.join(families)}",
+        allowed=f"one of {len(catalogue())} EFA-capable types that Batch can run, of {', '.join(families)}",
         reason=reason,
         fix=f"perhaps {' or '.join(near)}" if near else "`mnp schema` lists them all",
         source="https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-acc-inst-types.html",
@@ -68,8 +78,8 @@ def _why_unsupported(name: str) -> str | None:
         return UNSUPPORTED[name]
     if family.startswith("g5g"):
         return "it is an arm64 type, and AWS publishes no arm64 GPU image for ECS and Batch"
-    if family.startswith(("trn", "inf")):
-        return "it has AWS accelerators; this version makes clusters of NVIDIA GPUs only"
+    if family.startswith("inf"):
+        return "its accelerators are for inference; clusters are made of NVIDIA GPUs or Trainium"
     if _smallest_of_family(name) and re.fullmatch(r"(\d*x)?large|metal", size):
         return f"{family} has EFA in its larger sizes only"
     return None
@@ -152,83 +162,6 @@ def task_interface_finds_a_place(
     )
 
 
-def vpc_size_is_allowed(vpc: NewVpc | ExistingVpc) -> Iterator[Problem]:
-    if isinstance(vpc, NewVpc) and not LARGEST_PREFIX <= vpc.cidr.prefixlen <= SMALLEST_VPC_PREFIX:
-        yield Problem(
-            key="vpc.cidr",
-            message="too large or too small",
-            got=str(vpc.cidr),
-            allowed=f"/{LARGEST_PREFIX} to /{SMALLEST_VPC_PREFIX}",
-            reason="AWS allows at most a /16, and less than a /26 holds no two nodes",
-            source="https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html",
-        )
-
-
-def vpc_range_is_private(vpc: NewVpc | ExistingVpc) -> Iterator[Problem]:
-    if isinstance(vpc, NewVpc) and not vpc.cidr.is_private:
-        yield Problem(
-            key="vpc.cidr",
-            message="a public address range",
-            got=str(vpc.cidr),
-            allowed="a range inside 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16",
-            reason="nodes could not reach the internet hosts that really have these addresses",
-            source="https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html",
-        )
-
-
-def subnet_holds_the_nodes(
-    vpc: NewVpc | ExistingVpc, max_nodes: int, interfaces: Sequence[NetworkInterface]
-) -> Iterator[Problem]:
-    if not isinstance(vpc, NewVpc) or vpc.cidr.prefixlen > SMALLEST_VPC_PREFIX:
-        return
-    subnet = node_subnet(vpc.cidr)
-    usable = usable_addresses(subnet, interface_endpoints=INTERFACE_ENDPOINTS if vpc.interface_endpoints else 0)
-    each = addresses_per_node(interfaces)
-    if max_nodes * each > usable:
-        yield Problem(
-            key="vpc.cidr",
-            message=f"too small for {max_nodes} nodes",
-            got=str(vpc.cidr),
-            allowed=f"at most {usable // each} nodes: their subnet {subnet} has {usable} usable addresses",
-            reason=f"a node takes {each} addresses: those of its interfaces and one for the task",
-            fix=f"vpc: {{cidr: {_large_enough(vpc, max_nodes * each)}}}",
-            source="https://docs.aws.amazon.com/vpc/latest/userguide/subnet-sizing.html",
-        )
-
-
-def _large_enough(vpc: NewVpc, addresses: int) -> str:
-    for prefix in range(vpc.cidr.prefixlen - 1, LARGEST_PREFIX - 1, -1):
-        wider = vpc.cidr.supernet(new_prefix=prefix)
-        if usable_addresses(node_subnet(wider), interface_endpoints=INTERFACE_ENDPOINTS) >= addresses:
-            return str(wider)
-    return "no VPC is large enough; use network_interfaces: shared or fewer nodes"
-
-
-def nodes_reach_their_images(vpc: NewVpc | ExistingVpc, image: str) -> Iterator[Problem]:
-    if not isinstance(vpc, NewVpc) or vpc.nat_gateway:
-        return
-    if not vpc.interface_endpoints:
-        yield Problem(
-            key="vpc.nat_gateway",
-            message="nodes would reach nothing",
-            got="false",
-            allowed="false only with interface_endpoints: true",
-            reason="nodes and tasks have no public address; without NAT they need private endpoints",
-            fix="vpc: {nat_gateway: false, interface_endpoints: true}",
-            source=MNP_ENVIRONMENTS,
-        )
-    if not re.match(r"^\d{12}\.dkr\.ecr\.", image):
-        yield Problem(
-            key="image",
-            message="out of reach without a NAT gateway",
-            got=shown(image),
-            allowed="an image in a private ECR repository, <account>.dkr.ecr.<region>.amazonaws.com/...",
-            reason="there is a private endpoint for private ECR only, not for public registries",
-            fix="mirror the image into your own ECR, or keep the NAT gateway",
-            source="https://docs.aws.amazon.com/AmazonECR/latest/userguide/vpc-endpoints.html",
-        )
-
-
 def ssh_is_not_for_the_world(ssh_cidrs: Sequence[IPv4Network], ssh_open_to_world: bool) -> Iterator[Problem]:  # noqa: FBT001 -- a rule's parameters are the file's keys
     if WORLD not in ssh_cidrs:
         return
@@ -251,6 +184,19 @@ def ssh_is_not_for_the_world(ssh_cidrs: Sequence[IPv4Network], ssh_open_to_world
         )
 
 
+def image_is_for_the_accelerator(instance: InstanceType, image: str) -> Iterator[Problem]:
+    if instance.accelerator.kind == "neuron" and image == DEFAULT_IMAGE:
+        yield Problem(
+            key="image",
+            message=f"must be named for {instance.name}",
+            got="the default, which is for NVIDIA GPUs",
+            allowed="an image with PyTorch and the Neuron SDK of your choice",
+            reason="AWS keeps images per Neuron version and generation of Trainium, none of them for all",
+            fix="image: public.ecr.aws/neuron/<repository>:<version>",
+            source="https://awsdocs-neuron.readthedocs-hosted.com/en/latest/deploy/environments/dlc-images.html",
+        )
+
+
 def image_is_pinned(image: str) -> Iterator[Problem]:
     _, at, _ = image.partition("@sha256:")
     tag = image.rpartition("/")[2].partition(":")[2]
@@ -266,6 +212,7 @@ def image_is_pinned(image: str) -> Iterator[Problem]:
 
 
 RULES: tuple[Rule, ...] = (
+    name_is_no_other_stacks,
     zone_is_of_region,
     instance_type_is_known,
     instance_type_is_offered,
@@ -273,12 +220,11 @@ RULES: tuple[Rule, ...] = (
     capacity_block_is_sold,
     capacity_block_places_its_nodes,
     task_interface_finds_a_place,
-    vpc_size_is_allowed,
-    vpc_range_is_private,
-    subnet_holds_the_nodes,
-    nodes_reach_their_images,
+    *network_rules.RULES,
     ssh_is_not_for_the_world,
+    image_is_for_the_accelerator,
     image_is_pinned,
+    *image_rules.RULES,
 )
 
 

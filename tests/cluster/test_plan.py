@@ -38,3 +38,10 @@ def test_a_job_never_asks_for_more_than_the_node_registers() -> None:
     """Memory of a whole-node job stays below the instance's, and /dev/shm below the job's."""
     node = plan_of().node
     assert node.shared_memory_mib < node.memory_mib < 2097152
+
+
+@pytest.mark.parametrize(("ami", "stacks"), [("ecs", 2), ("prebaked", 3), ({"prebaked": {}}, 3)])
+def test_a_prebaked_image_is_a_stack_between_network_and_cluster(ami: Any, stacks: int) -> None:
+    """The stacks are listed in the order in which they are deployed."""
+    names = ["mnp-test-network", "mnp-test-image", "mnp-test"]
+    assert list(plan_of(ami=ami).stacks) == (names if stacks == 3 else [names[0], names[2]])
