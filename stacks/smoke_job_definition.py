@@ -93,7 +93,7 @@ def _environment(
 
 
 def _resources(shape: NodeShape) -> list[batch.CfnJobDefinition.ResourceRequirementProperty]:
-    requirements = {"VCPU": shape.vcpus, "MEMORY": shape.memory_mib, "GPU": shape.gpus}
+    requirements = {"VCPU": shape.vcpus, "MEMORY": shape.memory_mib} | ({"GPU": shape.gpus} if shape.gpus else {})
     return [
         batch.CfnJobDefinition.ResourceRequirementProperty(type=kind, value=str(amount))
         for kind, amount in requirements.items()
@@ -101,11 +101,14 @@ def _resources(shape: NodeShape) -> list[batch.CfnJobDefinition.ResourceRequirem
 
 
 def _linux_parameters(shape: NodeShape) -> batch.CfnJobDefinition.LinuxParametersProperty:
-    """Every EFA device, with the permissions that Batch's EFA page asks for.
+    """Every EFA device, with the permissions that Batch's EFA page asks for, and every Trainium device.
 
-    https://docs.aws.amazon.com/batch/latest/userguide/efa.html, checked 2026-11-21.
+    GPUs come as a resource, Trainium devices by path:
+    https://docs.aws.amazon.com/batch/latest/userguide/efa.html and
+    https://docs.aws.amazon.com/AmazonECS/latest/developerguide/ecs-inference-task-def.html, checked 2026-11-21.
     """
     devices = [f"/dev/infiniband/uverbs{index}" for index in range(shape.efa_devices)]
+    devices += [f"/dev/neuron{index}" for index in range(shape.neuron_devices)]
     return batch.CfnJobDefinition.LinuxParametersProperty(
         shared_memory_size=shape.shared_memory_mib,
         init_process_enabled=True,

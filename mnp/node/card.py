@@ -17,20 +17,25 @@ _AMAZON_PCI_VENDOR = "0x1d0f"
 
 @dataclass(frozen=True)
 class Card:
-    """One node's facts. `gpus` are product names, `efa_devices` RDMA device names, versions by component."""
+    """One node's facts.
+
+    `gpus` are product names, `efa_devices` RDMA device names, `neuron_devices` names in /dev, versions by component.
+    """
 
     index: int
     address: str
     hostname: str
     gpus: tuple[str, ...] = ()
     efa_devices: tuple[str, ...] = ()
+    neuron_devices: tuple[str, ...] = ()
     instance_type: str | None = None
     versions: dict[str, str] = field(default_factory=dict)
 
     def as_document(self) -> dict[str, Any]:
         """The card as JSON types, without what is not known."""
         document = {name: value for name, value in asdict(self).items() if value is not None}
-        return {**document, "gpus": list(self.gpus), "efa_devices": list(self.efa_devices)}
+        devices = {name: list(document[name]) for name in ("gpus", "efa_devices", "neuron_devices")}
+        return {**document, **devices}
 
     @staticmethod
     def from_document(document: dict[str, Any]) -> Card:
@@ -45,6 +50,7 @@ class Card:
             hostname=str(document.get("hostname", "")),
             gpus=tuple(str(name) for name in document.get("gpus", ())),
             efa_devices=tuple(str(name) for name in document.get("efa_devices", ())),
+            neuron_devices=tuple(str(name) for name in document.get("neuron_devices", ())),
             instance_type=None if instance_type is None else str(instance_type),
             versions={str(name): str(value) for name, value in dict(document.get("versions", {})).items()},
         )
@@ -64,6 +70,7 @@ def own_card(index: int, address: str) -> Card:
         hostname=socket.gethostname(),
         gpus=gpus,
         efa_devices=efa_devices(),
+        neuron_devices=neuron_devices(),
         instance_type=instance_type(),
         versions={name: version for name, version in versions.items() if version},
     )
@@ -98,6 +105,11 @@ def efa_devices(root: Path = Path("/")) -> tuple[str, ...]:
         if vendor == _AMAZON_PCI_VENDOR and (root / "dev/infiniband" / verbs.name).exists():
             found.append(name)
     return tuple(sorted(found))
+
+
+def neuron_devices(root: Path = Path("/")) -> tuple[str, ...]:
+    """Names of the Trainium devices this container may open."""
+    return tuple(sorted(device.name for device in (root / "dev").glob("neuron[0-9]*")))
 
 
 def instance_type(root: Path = Path("/")) -> str | None:

@@ -40,6 +40,7 @@ def begin(identity: Identity, environ: Mapping[str, str], shape: NodeShape | Non
             "instance_type": shape.instance_type if shape else None,
             "gpus_per_node": shape.gpus if shape else None,
             "efa_devices_per_node": shape.efa_devices if shape else None,
+            "neuron_devices_per_node": shape.neuron_devices if shape else None,
         },
         "nodes": [],
         "ranks": [],

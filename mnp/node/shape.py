@@ -21,6 +21,7 @@ class NodeShape:
     instance_type: str
     gpus: int
     efa_devices: int
+    neuron_devices: int = 0
 
 
 def from_environment(environ: Mapping[str, str]) -> NodeShape | None:
@@ -30,8 +31,9 @@ def from_environment(environ: Mapping[str, str]) -> NodeShape | None:
         return None
     try:
         shape = json.loads(text)
-        return NodeShape(str(shape["instance_type"]), int(shape["gpus"]), int(shape["efa_devices"]))
-    except (ValueError, KeyError, TypeError):
+        numbers = int(shape["gpus"]), int(shape["efa_devices"]), int(shape.get("neuron_devices", 0))
+        return NodeShape(str(shape["instance_type"]), *numbers)
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise ShapeError(
             f"MNP_NODE_SHAPE is {text!r}; want a JSON object with instance_type, gpus and efa_devices"
         ) from None

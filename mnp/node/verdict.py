@@ -79,14 +79,15 @@ def check_participants(document: Document) -> Check:
 
 
 def check_node_shape(document: Document) -> Check:
-    """Whether every node has the GPUs and EFA devices of its instance type."""
+    """Whether every node has the accelerators and EFA devices of its instance type."""
     reason = _hardware_not_graded(document)
     if reason:
         return Check("node_shape", NOT_GRADED, reason)
     return (
         missing_gpus(document)
+        or _missing(document, "neuron_devices", "neuron_devices_per_node", "Trainium devices")
         or _missing(document, "efa_devices", "efa_devices_per_node", "EFA devices")
-        or Check("node_shape", PASS, "every node has its GPUs and EFA devices")
+        or Check("node_shape", PASS, "every node has its accelerators and EFA devices")
     )
 
 
@@ -115,7 +116,7 @@ def check_provider(document: Document) -> Check:
     reason = _hardware_not_graded(document)
     expected = document["expected"]
     if not reason and not (expected["efa_devices_per_node"] and expected["gpus_per_node"]):
-        reason = f"{expected['instance_type']} has no GPUs with EFA"
+        reason = f"{expected['instance_type']} has no GPUs: the all-reduce ran between the hosts, over TCP"
     if not reason and expected["nodes"] == 1:
         reason = "one node alone: nothing crosses the fabric"
     if reason:

@@ -30,6 +30,14 @@ def test_only_efa_devices_that_may_be_opened_count(tmp_path: Path) -> None:
     assert card.efa_devices(tmp_path / "none") == ()
 
 
+def test_trainium_devices_are_those_in_dev(tmp_path: Path) -> None:
+    """What the job definition passed in counts; the core files beside them do not."""
+    (tmp_path / "dev").mkdir()
+    for name in ("neuron0", "neuron1", "neuron_core0", "null"):
+        (tmp_path / "dev" / name).touch()
+    assert card.neuron_devices(tmp_path) == ("neuron0", "neuron1")
+
+
 @pytest.mark.parametrize(("vendor", "expected"), [("Amazon EC2", "p5.48xlarge"), ("QEMU", None)])
 def test_instance_type_is_what_ec2s_firmware_says(tmp_path: Path, vendor: str, expected: str | None) -> None:
     """The product name is an instance type on EC2 only."""

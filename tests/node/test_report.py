@@ -124,7 +124,9 @@ def test_table_shows_sizes_checks_and_verdict() -> None:
     assert all(line == line.rstrip() for line in lines)
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"gpus": 8}', '{"instance_type": "p5", "gpus": "x", "efa_devices": 1}'])
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"gpus": 8}', '{"instance_type": "p5", "gpus": "x", "efa_devices": 1}', "[1]"]
+)
 def test_unreadable_shape_is_refused(text: str) -> None:
     """A shape that cannot be understood is an error that shows it."""
     with pytest.raises(shape.ShapeError, match=r"MNP_NODE_SHAPE is .*want a JSON object with instance_type"):

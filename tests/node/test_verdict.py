@@ -24,6 +24,7 @@ def _document(*, instance_type: str = "p5.48xlarge", nodes: int = 4, **bus_bw: f
             "instance_type": instance_type,
             "gpus_per_node": 8,
             "efa_devices_per_node": 32,
+            "neuron_devices_per_node": 0,
         },
         "nodes": [
             {
@@ -31,6 +32,7 @@ def _document(*, instance_type: str = "p5.48xlarge", nodes: int = 4, **bus_bw: f
                 "address": f"10.0.0.{i}",
                 "gpus": ["H100"] * 8,
                 "efa_devices": [f"rdmap{j}" for j in range(32)],
+                "neuron_devices": [],
             }
             for i in range(nodes)
         ],
@@ -93,6 +95,23 @@ def test_node_that_lacks_hardware_fails(key: str, message: str) -> None:
     document = _document()
     document["nodes"][3][key].pop()
     assert _status(document, "node_shape") == ("FAIL", message)
+
+
+def test_trainium_is_not_graded_and_a_missing_device_is_named() -> None:
+    """On Trainium the sums run between the hosts: nothing is said of a fabric that they did not cross."""
+    document = _document()
+    document["expected"].update(
+        instance_type="trn1.32xlarge", gpus_per_node=0, efa_devices_per_node=8, neuron_devices_per_node=16
+    )
+    for node in document["nodes"]:
+        node.update(gpus=[], neuron_devices=[f"neuron{j}" for j in range(16)])
+    assert verdict.judge(document).status == "NOT_GRADED"
+    assert _status(document, "provider") == (
+        "NOT_GRADED",
+        "trn1.32xlarge has no GPUs: the all-reduce ran between the hosts, over TCP",
+    )
+    document["nodes"][1]["neuron_devices"].pop()
+    assert _status(document, "node_shape") == ("FAIL", "node 1 (10.0.0.1) has 15 Trainium devices, expected 16")
 
 
 def test_wrong_values_fail() -> None:

@@ -109,6 +109,31 @@ class TestComputeEnvironment:
         assert environment["ReplaceComputeEnvironment"] is True
 
 
+@pytest.fixture(scope="module")
+def trn1n() -> Template:
+    return template_of(instance_type="trn1n.32xlarge", image="public.ecr.aws/neuron/pytorch-training-neuronx:1")
+
+
+class TestTrainium:
+    def test_nodes_boot_the_neuron_image_that_aws_keeps_for_ecs(self, trn1n: Template) -> None:
+        """Batch knows no Neuron image by itself: the newest one's id is read from AWS's parameter at every deploy."""
+        (image,) = only(trn1n, "AWS::Batch::ComputeEnvironment")["ComputeResources"]["Ec2Configuration"]
+        assert image["ImageType"] == "ECS_AL2023"
+        parameter = trn1n.to_json()["Parameters"][image["ImageIdOverride"]["Ref"]]
+        assert parameter == {
+            "Type": "AWS::SSM::Parameter::Value<AWS::EC2::Image::Id>",
+            "Default": "/aws/service/ecs/optimized-ami/amazon-linux-2023/neuron/recommended/image_id",
+        }
+
+    def test_a_job_gets_its_devices_by_path_and_asks_for_no_gpu(self, trn1n: Template) -> None:
+        """A GPU requirement would wait for ever; 16 EFA and 16 Trainium devices are mapped instead."""
+        (node_range,) = only(trn1n, "AWS::Batch::JobDefinition")["NodeProperties"]["NodeRangeProperties"]
+        container = node_range["Container"]
+        assert {each["Type"] for each in container["ResourceRequirements"]} == {"VCPU", "MEMORY"}
+        paths = [each["HostPath"] for each in container["LinuxParameters"]["Devices"]]
+        assert paths == [f"/dev/{name}{index}" for name in ("infiniband/uverbs", "neuron") for index in range(16)]
+
+
 class TestQueue:
     def test_nothing_waits_for_ever(self, p5: Template) -> None:
         """Every documented reason for a job to be stuck has a time after which the job is cancelled."""

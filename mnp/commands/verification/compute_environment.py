@@ -7,10 +7,12 @@ from typing import Any
 
 import boto3
 
+from mnp.cluster.base_image import base_image
+from mnp.cluster.capacity import CapacityBlock, Reservation
 from mnp.cluster.contract import Contract
 from mnp.cluster.instance_types import catalogue
 from mnp.cluster.interfaces import network_interfaces
-from mnp.cluster.model import AmiParameter, CapacityBlock, Cluster, Reservation
+from mnp.cluster.model import Cluster
 from mnp.commands.verification import Check
 
 ENVIRONMENT = "compute environment"
@@ -49,16 +51,17 @@ def _environment(cluster: Cluster, contract: Contract, session: boto3.Session, f
     yield Check(ENVIRONMENT, "service role", "AWSServiceRoleForBatch", role)
     yield Check(ENVIRONMENT, "security groups of its own", [], resources.get("securityGroupIds") or [])
     yield Check(ENVIRONMENT, "placementGroup", contract.placement_group, resources.get("placementGroup") or "")
+    image = (base_image(catalogue()[cluster.instance_type]).image_type, _image_id(cluster, session))
     images = [(each.get("imageType"), each.get("imageIdOverride")) for each in resources.get("ec2Configuration", [])]
-    yield Check(ENVIRONMENT, "image type and id", [("ECS_AL2023_NVIDIA", _image_id(cluster, session))], images)
+    yield Check(ENVIRONMENT, "image type and id", [image], images)
     longest = found.get("updatePolicy", {}).get("jobExecutionTimeoutMinutes")
     yield Check(ENVIRONMENT, "minutes that an update waits for jobs", cluster.max_job_hours * 60, longest)
 
 
 def _image_id(cluster: Cluster, session: boto3.Session) -> str | None:
-    if isinstance(cluster.ami, AmiParameter):
-        return session.client("ssm").get_parameter(Name=cluster.ami.parameter)["Parameter"]["Value"]
-    return None if cluster.ami == "ecs" else cluster.ami
+    if cluster.ami_parameter:
+        return session.client("ssm").get_parameter(Name=cluster.ami_parameter)["Parameter"]["Value"]
+    return None if cluster.ami == "ecs" else str(cluster.ami)
 
 
 def _placement_group(contract: Contract, session: boto3.Session) -> Iterator[Check]:

@@ -47,15 +47,17 @@ def _definition(cluster: Cluster, contract: Contract, definition: Any) -> Iterat
     container = ranges[0]["container"]
     yield Check(DEFINITION, "image", cluster.image, container["image"])
     devices = container.get("linuxParameters", {}).get("devices", [])
-    expected = [f"/dev/infiniband/uverbs{index}" for index in range(contract.node.efa_devices)]
-    yield Check(DEFINITION, "EFA devices", expected, [each["hostPath"] for each in devices])
+    shape = contract.node
+    expected = [f"/dev/infiniband/uverbs{index}" for index in range(shape.efa_devices)]
+    expected += [f"/dev/neuron{index}" for index in range(shape.neuron_devices)]
+    yield Check(DEFINITION, "devices", expected, [each["hostPath"] for each in devices])
     permissions = {tuple(each.get("permissions", ())) for each in devices}
     yield Check(DEFINITION, "permissions of the devices", {("READ", "WRITE", "MKNOD")}, permissions)
     limits = {each["name"]: (each["softLimit"], each["hardLimit"]) for each in container.get("ulimits", [])}
     yield Check(DEFINITION, "memlock", (-1, -1), limits.get("memlock"))
     wanted = {each["type"]: each["value"] for each in container.get("resourceRequirements", [])}
-    shape = contract.node
-    whole_node = {"VCPU": str(shape.vcpus), "MEMORY": str(shape.memory_mib), "GPU": str(shape.gpus)}
+    whole_node = {"VCPU": str(shape.vcpus), "MEMORY": str(shape.memory_mib)}
+    whole_node |= {"GPU": str(shape.gpus)} if shape.gpus else {}
     yield Check(DEFINITION, "resources of a node", whole_node, wanted)
     yield Check(DEFINITION, "job role", contract.job_role_arn, container.get("jobRoleArn"))
 
