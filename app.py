@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 
-from mnp.cluster.cluster_file import ClusterFile, load
-from mnp.cluster.problems import ClusterFileError, Problem, shown
+from mnp.cluster.cluster_file import load
+from mnp.cluster.problems import ClusterFileError
+from mnp.cluster.together import refuse_conflicts
+from stacks.jsii_node import use_pinned_node
 
-# jsii takes `node` from PATH, which may hold none or one past its support; the wheel beside Python is right.
-_NODE = Path(sys.executable).with_name("node")
-if _NODE.exists():
-    os.environ.setdefault("JSII_NODE", str(_NODE))
+use_pinned_node()
 
-import aws_cdk as cdk  # noqa: E402 -- after JSII_NODE
+import aws_cdk as cdk  # noqa: E402 -- after Node was chosen
 from cdk_nag import AwsSolutionsChecks  # noqa: E402
 
-from stacks.clusters import add_cluster  # noqa: E402
+from stacks.clusters import add_clusters  # noqa: E402
 
 DEFAULT_FILE = "cluster.yaml"
 
@@ -30,22 +28,12 @@ def build(app: cdk.App) -> None:
     """
     names = str(app.node.try_get_context("cluster") or DEFAULT_FILE)
     files = [load(name.strip()) for name in names.split(",")]
-    _refuse_equal_names(files)
-    for file in files:
-        stack = add_cluster(app, file.cluster, account=os.environ.get("CDK_DEFAULT_ACCOUNT"))
+    refuse_conflicts(files)
+    stacks = add_clusters(app, [file.cluster for file in files], account=os.environ.get("CDK_DEFAULT_ACCOUNT"))
+    for file, stack in zip(files, stacks, strict=True):
         for warning in file.warnings:
             cdk.Annotations.of(stack).add_warning_v2(f"mnp:{warning.key}", warning.render(file.path))
     cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app))
-
-
-def _refuse_equal_names(files: list[ClusterFile]) -> None:
-    first: dict[str, ClusterFile] = {}
-    for file in files:
-        other = first.setdefault(file.cluster.name, file)
-        if other is not file:
-            reason = f"{other.path} has the same name, and both would make the same stacks"
-            problem = Problem(key="name", message="taken", got=shown(file.cluster.name), reason=reason)
-            raise ClusterFileError(file.path, [problem])
 
 
 def run(app: cdk.App) -> int:

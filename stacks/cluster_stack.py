@@ -9,14 +9,14 @@ from constructs import Construct
 
 from mnp.cluster.contract import Contract
 from mnp.cluster.instance_types import catalogue
-from mnp.cluster.model import Cluster, ExistingVpc
+from mnp.cluster.model import Cluster
 from mnp.cluster.names import CLUSTER_TAG, LOG_GROUP, RESULTS_PREFIX, SCRATCH, queue_name
 from mnp.cluster.node_shape import node_shape
 from stacks.cluster_secret import ClusterSecret
 from stacks.compute_environment import ComputeEnvironment
 from stacks.contract_outputs import ContractOutputs
 from stacks.job_queue import JobQueue
-from stacks.network import Network, existing_network
+from stacks.network import Network, network_of
 from stacks.node_code import NodeCode
 from stacks.node_security_group import NodeSecurityGroup
 from stacks.results_bucket import ResultsBucket
@@ -31,7 +31,7 @@ class ClusterStack(Stack):
     def __init__(self, scope: Construct, id_: str, *, cluster: Cluster, network: Network | None, **kwargs: Any) -> None:
         super().__init__(scope, id_, **kwargs)
         self.cluster = cluster
-        self.network = network or self._existing_network()
+        self.network = network_of(self, cluster, network)
         self.security_group = NodeSecurityGroup(
             self, "SecurityGroup", network=self.network, ssh_cidrs=cluster.ssh_cidrs
         )
@@ -53,11 +53,6 @@ class ClusterStack(Stack):
         )
         self._add_jobs()
         self.contract = ContractOutputs(self, "Contract", contract=self._contract())
-
-    def _existing_network(self) -> Network:
-        if not isinstance(self.cluster.vpc, ExistingVpc):
-            raise TypeError("a cluster in a new VPC needs the network of its NetworkStack")
-        return existing_network(self, self.cluster.vpc, self.cluster.availability_zone)
 
     def _add_jobs(self) -> None:
         self.bucket = ResultsBucket(self, "Results").bucket

@@ -10,12 +10,10 @@ from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
 from launch_templates.launch_template import launch_template_data
+from mnp.cluster.base_image import base_image
+from mnp.cluster.capacity import CapacityBlock
 from mnp.cluster.instance_types import catalogue
-from mnp.cluster.model import AmiParameter, CapacityBlock, Cluster
-
-# Batch's own image with GPU driver, container toolkit and the EFA kernel driver:
-# https://docs.aws.amazon.com/batch/latest/APIReference/API_Ec2Configuration.html, checked 2026-11-21.
-IMAGE_TYPE = "ECS_AL2023_NVIDIA"
+from mnp.cluster.model import Cluster
 
 
 class ComputeEnvironment(Construct):
@@ -45,6 +43,7 @@ class ComputeEnvironment(Construct):
         data = launch_template_data(cluster, security_group_id=security_group_id, tags=tags)
         self.launch_template.add_property_override("LaunchTemplateData", data)
         self.placement_group = _placement_group(self) if cluster.uses_placement_group else None
+        instance = catalogue()[cluster.instance_type]
         from_block = isinstance(cluster.capacity, CapacityBlock)
         self.environment = batch.CfnComputeEnvironment(
             self,
@@ -61,13 +60,13 @@ class ComputeEnvironment(Construct):
                 allocation_strategy="BEST_FIT" if from_block else "BEST_FIT_PROGRESSIVE",
                 instance_types=[cluster.instance_type],
                 minv_cpus=0,
-                maxv_cpus=cluster.max_nodes * catalogue()[cluster.instance_type].vcpus,
+                maxv_cpus=cluster.max_nodes * instance.vcpus,
                 subnets=[subnet_id],
                 instance_role=instance_profile_arn,
                 placement_group=self.placement_group.attr_group_name if self.placement_group else None,
                 ec2_configuration=[
                     batch.CfnComputeEnvironment.Ec2ConfigurationObjectProperty(
-                        image_type=IMAGE_TYPE, image_id_override=_image_id(self, cluster.ami)
+                        image_type=base_image(instance).image_type, image_id_override=_image_id(self, cluster)
                     )
                 ],
                 launch_template=batch.CfnComputeEnvironment.LaunchTemplateSpecificationProperty(
@@ -78,11 +77,11 @@ class ComputeEnvironment(Construct):
         )
 
 
-def _image_id(scope: Construct, ami: str | AmiParameter) -> str | None:
+def _image_id(scope: Construct, cluster: Cluster) -> str | None:
     """The image that takes the place of Batch's own; a parameter is read anew by CloudFormation at every deploy."""
-    if isinstance(ami, AmiParameter):
-        return ec2.MachineImage.from_ssm_parameter(ami.parameter).get_image(scope).image_id
-    return None if ami == "ecs" else ami
+    if cluster.ami_parameter:
+        return ec2.MachineImage.from_ssm_parameter(cluster.ami_parameter).get_image(scope).image_id
+    return None if cluster.ami == "ecs" else str(cluster.ami)
 
 
 def _placement_group(scope: Construct) -> ec2.CfnPlacementGroup:

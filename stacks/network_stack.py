@@ -1,18 +1,19 @@
-"""The VPC of a cluster: a private subnet for the nodes in one zone, and a public one for the NAT gateway."""
+"""A VPC for clusters: in each of its zones a private subnet for nodes, and a public one for the NAT gateway."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from aws_cdk import RemovalPolicy, Stack
+from aws_cdk import CfnResource, RemovalPolicy, Stack, Tags
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from mnp.cluster.model import NewVpc
-from mnp.cluster.subnets import node_subnet, public_subnet
+from mnp.cluster.vpc import ManagedVpc, SharedVpc
 from stacks.acknowledge import acknowledge_template_rule
 from stacks.network import Network
+from stacks.vpc_ip_addresses import NODES, PUBLIC, VpcIpAddresses
 
 # What nodes and their tasks call when there is no NAT gateway:
 # https://docs.aws.amazon.com/batch/latest/userguide/vpc-interface-endpoints.html and
@@ -34,15 +35,18 @@ INTERFACE_ENDPOINTS = {
 class NetworkStack(Stack):
     """Kept apart from the cluster, which may be replaced under a network that stays."""
 
-    def __init__(self, scope: Construct, id_: str, *, vpc: NewVpc, availability_zone: str, **kwargs: Any) -> None:
+    def __init__(
+        self, scope: Construct, id_: str, *, vpc: ManagedVpc, availability_zones: Sequence[str], **kwargs: Any
+    ) -> None:
         super().__init__(scope, id_, **kwargs)
-        self._availability_zone = availability_zone
+        self._availability_zones = [*availability_zones]
         self.vpc = ec2.Vpc(
             self,
             "Vpc",
-            ip_addresses=ec2.IpAddresses.cidr(str(vpc.cidr)),
-            availability_zones=[availability_zone],
-            nat_gateways=1 if vpc.nat_gateway else 0,
+            ip_addresses=VpcIpAddresses(vpc),
+            availability_zones=self._availability_zones,
+            # One in each zone: none is paid for traffic across zones, and a zone comes and goes with its own.
+            nat_gateways=len(self._availability_zones) if vpc.nat_gateway else 0,
             subnet_configuration=_subnets(vpc),
             enable_dns_support=True,
             enable_dns_hostnames=True,
@@ -51,22 +55,51 @@ class NetworkStack(Stack):
             gateway_endpoints={"S3": ec2.GatewayVpcEndpointOptions(service=ec2.GatewayVpcEndpointAwsService.S3)},
         )
         acknowledge_template_rule(
-            self.vpc, "EFA does not cross zones and GPU capacity is sold by zone: the file names the one zone", "W3010"
+            self.vpc, "EFA does not cross zones and GPU capacity is sold by zone: the file names the zones", "W3010"
         )
+        if isinstance(vpc, SharedVpc):
+            self._name_by_zone()
         self._flow_logs()
         if vpc.interface_endpoints:
             self._interface_endpoints(vpc)
-        private = ec2.SubnetType.PRIVATE_WITH_EGRESS if vpc.nat_gateway else ec2.SubnetType.PRIVATE_ISOLATED
-        self.network = Network(
-            vpc=self.vpc,
-            subnet_id=self.vpc.select_subnets(subnet_type=private).subnet_ids[0],
-            default_security_group_id=self.vpc.vpc_default_security_group,
-        )
+        self._export()
 
     @property
     def availability_zones(self) -> list[str]:
-        """The zone of the file: asking AWS for the account's zones would need credentials at synth."""
-        return [self._availability_zone]
+        """The zones of the file: asking AWS for the account's zones would need credentials at synth."""
+        return self._availability_zones
+
+    def network(self, availability_zone: str) -> Network:
+        """Where a cluster of the zone stands."""
+        subnets = {subnet.availability_zone: subnet for subnet in self._node_subnets()}
+        return Network(
+            vpc=self.vpc,
+            subnet_id=subnets[availability_zone].subnet_id,
+            default_security_group_id=self.vpc.vpc_default_security_group,
+        )
+
+    def _node_subnets(self) -> list[ec2.ISubnet]:
+        return [*self.vpc.private_subnets, *self.vpc.isolated_subnets]
+
+    def _name_by_zone(self) -> None:
+        """Name a zone's resources by its letter; the CDK counts zones, and one more would replace those after it."""
+        for kind, subnets in ((NODES, self._node_subnets()), (PUBLIC, self.vpc.public_subnets)):
+            for subnet in subnets:
+                zone = subnet.availability_zone
+                Tags.of(subnet).add("Name", f"{self.stack_name}/{kind}-{zone}")
+                for each in subnet.node.find_all():
+                    if isinstance(each, CfnResource):
+                        each.override_logical_id(f"{kind}{zone[-1].upper()}{each.node.id}")
+
+    def _export(self) -> None:
+        """Export what any cluster here may use: the CDK's own exports depend on which clusters the app holds.
+
+        CloudFormation refuses to take away an export that another stack uses, and with it every later update.
+        """
+        for value in (self.vpc.vpc_id, self.vpc.vpc_default_security_group):
+            self.export_value(value)
+        for subnet in self._node_subnets():
+            self.export_value(subnet.subnet_id)
 
     def _flow_logs(self) -> None:
         group = logs.LogGroup(
@@ -74,7 +107,7 @@ class NetworkStack(Stack):
         )
         self.vpc.add_flow_log("FlowLog", destination=ec2.FlowLogDestination.to_cloud_watch_logs(group))
 
-    def _interface_endpoints(self, vpc: NewVpc) -> None:
+    def _interface_endpoints(self, vpc: ManagedVpc) -> None:
         """One security group for all of them: HTTPS from the VPC's own range."""
         group = ec2.SecurityGroup(
             self, "Endpoints", vpc=self.vpc, description="Private endpoints of AWS services", allow_all_outbound=False
@@ -86,15 +119,12 @@ class NetworkStack(Stack):
             )
 
 
-def _subnets(vpc: NewVpc) -> list[ec2.SubnetConfiguration]:
+def _subnets(vpc: ManagedVpc) -> list[ec2.SubnetConfiguration]:
     kind = ec2.SubnetType.PRIVATE_WITH_EGRESS if vpc.nat_gateway else ec2.SubnetType.PRIVATE_ISOLATED
-    nodes = ec2.SubnetConfiguration(name="Nodes", subnet_type=kind, cidr_mask=node_subnet(vpc.cidr).prefixlen)
+    nodes = ec2.SubnetConfiguration(name=NODES, subnet_type=kind)
     if not vpc.nat_gateway:
         return [nodes]
-    public = ec2.SubnetConfiguration(
-        name="Public",
-        subnet_type=ec2.SubnetType.PUBLIC,
-        cidr_mask=public_subnet(vpc.cidr).prefixlen,
-        map_public_ip_on_launch=False,
-    )
-    return [nodes, public]
+    return [
+        nodes,
+        ec2.SubnetConfiguration(name=PUBLIC, subnet_type=ec2.SubnetType.PUBLIC, map_public_ip_on_launch=False),
+    ]

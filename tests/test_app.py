@@ -10,6 +10,7 @@ import pytest
 
 import app as cdk_app
 from tests.bad_files_table import FOLDER, all_bad_files
+from tests.deployment.deployment import copy_of_example
 from tests.synth import ROOT, feature_flags, new_app
 
 P5 = str(ROOT / "examples" / "p5.yaml")
@@ -84,6 +85,17 @@ def test_two_clusters_of_one_name_are_refused(capsys: pytest.CaptureFixture[str]
     """Two files that would make the same stacks are a mistake, not an accident to find out at deploy."""
     assert cdk_app.run(new_app(cluster=f"{P5},{P5}")) == 2
     assert "both would make the same stacks" in capsys.readouterr().err
+
+
+def test_files_that_describe_a_shared_vpc_otherwise_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each is right by itself, and both together are a mistake that names both files."""
+    one, other = (copy_of_example(f"shared-vpc-{name}.yaml", tmp_path) for name in ("training", "research"))
+    other.write_text(other.read_text().replace("10.40.0.0/16", "10.41.0.0/16"))
+    assert cdk_app.run(new_app(cluster=f"{one},{other}")) == 2
+    message = capsys.readouterr().err
+    assert f"{other}: error: vpc.cidr: differs from {one}" in message
 
 
 def test_feature_flags_of_tests_are_those_of_production() -> None:

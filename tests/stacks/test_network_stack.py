@@ -8,9 +8,9 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk.assertions import Match, Template
 
-from mnp.cluster.model import Cluster, NewVpc
-from mnp.cluster.rules import INTERFACE_ENDPOINTS
-from mnp.cluster.subnets import node_subnet, public_subnet
+from mnp.cluster.model import Cluster
+from mnp.cluster.subnets import INTERFACE_ENDPOINTS, node_subnet, public_subnet
+from mnp.cluster.vpc import NewVpc
 from stacks import network_stack
 from stacks.clusters import add_cluster
 from tests.synth import P5, feature_flags, new_app
