@@ -6,9 +6,10 @@ import base64
 from typing import Any
 
 from launch_templates.user_data import user_data
+from mnp.cluster.capacity import CapacityBlock, Reservation
 from mnp.cluster.instance_types import catalogue
 from mnp.cluster.interfaces import NetworkInterface, network_interfaces
-from mnp.cluster.model import CapacityBlock, Cluster, Reservation
+from mnp.cluster.model import Cluster
 
 # The one root device of the AL2023 ECS images: https://github.com/aws/amazon-ecs-ami, checked 2026-11-21.
 ROOT_DEVICE = "/dev/xvda"
@@ -26,7 +27,9 @@ def launch_template_data(cluster: Cluster, *, security_group_id: str, tags: dict
     """
     interfaces = network_interfaces(catalogue()[cluster.instance_type], cluster.network_interfaces)
     return {
-        "BlockDeviceMappings": [_root_volume(cluster.root_volume_gib)],
+        "BlockDeviceMappings": [root_volume(cluster.root_volume_gib)],
+        # A node that refuses work powers itself off: only stopped, it would stay, and its volume be paid for.
+        "InstanceInitiatedShutdownBehavior": "terminate",
         "MetadataOptions": {"HttpEndpoint": "enabled", "HttpTokens": "required", "HttpPutResponseHopLimit": 1},
         "NetworkInterfaces": [_network_interface(each, security_group_id) for each in interfaces],
         "TagSpecifications": [
@@ -38,7 +41,8 @@ def launch_template_data(cluster: Cluster, *, security_group_id: str, tags: dict
     }
 
 
-def _root_volume(gib: int) -> dict[str, Any]:
+def root_volume(gib: int) -> dict[str, Any]:
+    """The block device mapping of a node's one volume; a prebaked image is made with the same."""
     return {
         "DeviceName": ROOT_DEVICE,
         "Ebs": {

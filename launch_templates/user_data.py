@@ -4,7 +4,7 @@ AWS Batch merges it with its own and accepts nothing but MIME multipart:
 https://docs.aws.amazon.com/batch/latest/userguide/launch-templates.html, checked 2026-11-21.
 
 Every part is a boothook. Boothooks run at every boot, early: before Docker and the ECS agent start, which read what
-they write. What needs the node's devices is done later: a boothook installs it as a step before the agent's start.
+they write. What needs the node's devices is done later, by a step before the agent's start: agent-step.sh says how.
 """
 
 from __future__ import annotations
@@ -43,9 +43,8 @@ def user_data(cluster: Cluster) -> str:
 
 def boothooks(cluster: Cluster) -> dict[str, str]:
     """Text by file name, in the order in which they run: what the others read comes first."""
-    files = ["docker-limits.sh", "ecs-agent.sh", "efa-ready.sh"]
-    if cluster.scratch:
-        files.append("scratch.sh")
+    files = ["agent-step.sh", "docker-limits.sh", "ecs-agent.sh", "kernel.sh"]
+    files += ["efa-installer.sh"] * cluster.efa_installer + ["efa-ready.sh"] + ["scratch.sh"] * cluster.scratch
     return {"node-env.sh": _node_env(cluster)} | {name: script(name) for name in files}
 
 

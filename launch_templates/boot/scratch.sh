@@ -2,31 +2,21 @@
 # The node's NVMe instance store as one file system at /scratch, open to all as /tmp is.
 #
 # The disks survive a reboot and come back empty after a stop, so there is no fstab entry: as a boothook, at every boot,
-# this installs itself before the ECS agent's start; there it mounts, and makes only what is not there. A node without
-# its scratch would fill the root volume instead: it takes no work and shuts down.
+# this becomes a step before the ECS agent's start; there it mounts, and makes only what is not there. A node without
+# its scratch would fill the root volume instead, so it takes no work.
 set -euo pipefail
 
 if [ "${1:-}" != mount ]; then
-  program=${MNP_LIBEXEC:-/usr/local/libexec/mnp}/scratch.sh
-  drop_ins=${ECS_DROP_INS:-/etc/systemd/system/ecs.service.d}
-  install -D -m 755 "$0" "$program"
-  mkdir -p "$drop_ins"
-  # systemd's own limit on a start, 90 s by default, may be shorter than an installation.
-  printf '[Service]\nExecStartPre=%s mount\nTimeoutStartSec=%s\n' "$program" 900 >"$drop_ins/20-scratch.conf"
-  systemctl daemon-reload
-  echo "mnp: the ECS agent waits for /scratch"
-  exit 0
+  exec "${MNP_LIBEXEC:-/usr/local/libexec/mnp}/agent-step.sh" add 30 900 scratch.sh "$0" mount
 fi
 
 disks_by_id=${DISKS_BY_ID:-/dev/disk/by-id}
 scratch=${SCRATCH:-/scratch}
-console=${CONSOLE:-/dev/console}
 array=${SCRATCH_ARRAY:-/dev/md/mnp-scratch}
 label=mnp-scratch
 
 fail() {
-  echo "mnp: no $scratch: $1: this node takes no work and shuts down" | tee -a "$console" >&2 || true
-  systemctl --no-block poweroff
+  echo "no $scratch: $1" >&2
   exit 1
 }
 

@@ -125,10 +125,24 @@ def install(folder: Path) -> Path:
     return folder / "layer.tar"
 
 
-def boot(folder: Path, layer: Path, user_data: str, *, efa_devices: int, disks: int = 0, times: int = 1) -> Booted:
-    """A machine with `efa_devices` EFA devices and `disks` instance-store disks, after `times` boots."""
+def boot(
+    folder: Path,
+    layer: Path,
+    user_data: str,
+    *,
+    efa_devices: int,
+    disks: int = 0,
+    times: int = 1,
+    downloads: Path | None = None,
+) -> Booted:
+    """A machine with `efa_devices` EFA devices and `disks` instance-store disks, after `times` boots.
+
+    `downloads` holds what it can download.
+    """
     files, devices = folder / "files", folder / "devices"
-    StandIns(files, seen_as=Path("/"), not_installed=("mdadm",))
+    stand_ins = StandIns(files, seen_as=Path("/"), not_installed=("mdadm",))
+    if downloads is not None:
+        shutil.copytree(downloads, stand_ins.state / "downloads")
     seed = files / "var/lib/cloud/seed/nocloud"
     seed.mkdir(parents=True)
     (seed / "user-data").write_text(user_data)

@@ -7,10 +7,26 @@ from pathlib import Path
 # Bodies of shell scripts. $state holds a file for the mount, for the array, and for the label of every device.
 COMMANDS = {
     "systemctl": "",
+    "sysctl": "",
     "udevadm": "",
+    # Whatever the address, what is there to download is in $state/downloads.
+    "curl": """\
+url=${@: -1}
+while [ "$1" != --output ]; do shift; done
+cp "$state/downloads/${url##*/}" "$2" 2>/dev/null || { echo "curl: (22) error: 404" >&2; exit 22; }""",
     # What is in $state/late comes up while somebody waits.
     "sleep": 'mv "$state"/late/* "${INFINIBAND_DEVICES:-/dev/infiniband}/" 2>/dev/null || true',
-    "dnf": 'mv "$state/packages/${@: -1}/"* "$(dirname "$0")" 2>/dev/null',
+    "dnf": '[ "$1" = clean ] || mv "$state/packages/${@: -1}/"* "$(dirname "$0")" 2>/dev/null',
+    # What the bake of an image finds: a registry's password, the images that were pulled, and the EFA package's files.
+    "aws": "echo password",
+    "docker": """\
+case $1 in
+  login) cat >"$DOCKER_CONFIG/config.json" ;;
+  pull) echo "${@: -1}" >>"$state/images" ;;
+  image) grep -qsxF "$3" "$state/images" ;;
+esac""",
+    "rpm": 'cat "$state/package" 2>/dev/null',
+    "modinfo": 'cat "$state/module" 2>/dev/null',
     "mountpoint": '[ -e "$state/mounted" ]',
     "mount": 'touch "$state/mounted"',
     "blkid": 'cat "$state/label-$(basename "${@: -1}")" 2>/dev/null || exit 2',

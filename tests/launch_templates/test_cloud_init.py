@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from launch_templates.user_data import user_data
+from launch_templates.user_data import script, user_data
 from mnp.cluster.cluster_file import load
 from mnp.cluster.instance_types import catalogue
 from mnp.cluster.model import Cluster
 from tests.launch_templates.cloud_init import Booted, CannotRunError, boot, install
+from tests.launch_templates.efa_release import is_gpg_here, keys, pinned_to, publish, tarball
 from tests.synth import EXAMPLES, P5
 
 pytestmark = pytest.mark.end_to_end
@@ -33,6 +34,10 @@ def efa_devices(cluster: Cluster) -> int:
     return catalogue()[cluster.instance_type].maximum_efa_interfaces
 
 
+def kernel_settings() -> str:
+    return script("kernel.sh").split("<<'END'\n")[1].split("END\n")[0]
+
+
 def problems(booted: Booted, cluster: Cluster, *, times: int = 1) -> list[str]:
     """What is not as it should be on a node whose agent may take work.
 
@@ -42,11 +47,13 @@ def problems(booted: Booted, cluster: Cluster, *, times: int = 1) -> list[str]:
         "etc/mnp/node.env": f"MNP_EFA_DEVICES={efa_devices(cluster)}\n",
         "etc/sysconfig/docker": DOCKER_OPTIONS,
         "etc/ecs/ecs.config": ECS_CONFIG,
+        "etc/sysctl.d/90-mnp.conf": kernel_settings(),
         "var/stand-ins/agent": "registered\n" * times,
         "console": None,
     }
     wrong = [f"{name}: {booted.read(name)!r}" for name, text in expected.items() if booted.read(name) != text]
-    steps = ["10-efa-ready.conf"] + ["20-scratch.conf"] * cluster.scratch
+    installer, scratch = ["10-efa-installer.conf"] * cluster.efa_installer, ["30-scratch.conf"] * cluster.scratch
+    steps = [*installer, "20-efa-ready.conf", *scratch]
     if (found := sorted(file.name for file in booted.root.glob(f"{DROP_INS}/*"))) != steps:
         wrong.append(f"{DROP_INS}: {found}")
     return booted.complaints() + wrong
@@ -81,6 +88,30 @@ def test_a_node_that_lacks_a_device_never_takes_work(layer: Path, tmp_path: Path
     assert booted.read("var/stand-ins/agent") is None
     assert booted.read("console") == ("mnp: 31 of 32 EFA devices after 120 s: this node takes no work and shuts down\n")
     assert booted.commands[-1] == "systemctl --no-block poweroff"
+
+
+@pytest.mark.parametrize("signer", ["pinned", "other"])
+def test_the_efa_driver_is_installed_before_the_agent_starts_or_the_node_takes_no_work(
+    signer: str, layer: Path, tmp_path: Path
+) -> None:
+    """Over two boots it is installed once; a release that another key signed is not."""
+    if not is_gpg_here():
+        pytest.skip("no GnuPG on this machine: apt-get install gnupg")
+    cluster = Cluster.model_validate(P5 | {"efa_installer": True, "scratch": True})
+    data = tarball(state=Path("/var/stand-ins"), packages=Path("/opt/amazon/efa_installed_packages"))
+    with keys() as by_name:
+        key = by_name[signer]
+        publish(tmp_path / "release", tarball=data, signature=key.sign(data), key=key.public(by_name["pinned"]))
+        text = pinned_to(user_data(cluster), by_name["pinned"])
+    booted = boot(tmp_path, layer, text, efa_devices=32, disks=2, times=2, downloads=tmp_path / "release")
+    installed = [line for line in booted.commands if line.startswith("efa_installer.sh")]
+    if signer == "pinned":
+        assert problems(booted, cluster, times=2) == []
+        assert installed == ["efa_installer.sh -y --minimal"]
+    else:
+        assert booted.read("var/stand-ins/agent") is None
+        assert "is not signed by the key" in (booted.read("console") or "")
+        assert (installed, booted.commands[-1]) == ([], "systemctl --no-block poweroff")
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,13 @@ def test_root_volume_is_encrypted_gp3_of_the_size_in_the_file() -> None:
     }
 
 
+def test_a_node_that_powers_itself_off_is_gone() -> None:
+    """One that refuses work neither stays, stopped, nor leaves a volume that is paid for."""
+    assert data_of()["InstanceInitiatedShutdownBehavior"] == "terminate"
+    (device,) = data_of()["BlockDeviceMappings"]
+    assert device["Ebs"]["DeleteOnTermination"] is True
+
+
 def test_user_data_is_base64_of_the_document() -> None:
     """Encoded once: twice would leave cloud-init with text that it ignores in silence."""
     text = user_data(Cluster.model_validate(P5))

@@ -16,9 +16,9 @@ from tests.synth import P5
 
 SHELLCHECK = str(Path(sys.executable).with_name("shellcheck"))
 PLAIN = Cluster.model_validate(P5)
-SCRATCH = Cluster.model_validate(P5 | {"scratch": True})
+EVERYTHING = Cluster.model_validate(P5 | {"scratch": True, "efa_installer": True})
 # Every file of boot/, as the one cluster with everything in it sends it.
-ALL = boothooks(SCRATCH)
+ALL = boothooks(EVERYTHING)
 AMAZON_LINUX_OPTIONS = 'DAEMON_MAXFILES=1048576\nOPTIONS="--default-ulimit nofile=32768:65536"\n'
 
 
@@ -31,7 +31,7 @@ def run(name: str, **environment: str) -> str:
     return result.stdout
 
 
-@pytest.mark.parametrize("cluster", [PLAIN, SCRATCH], ids=["plain", "scratch"])
+@pytest.mark.parametrize("cluster", [PLAIN, EVERYTHING], ids=["plain", "everything"])
 def test_user_data_is_mime_multipart_of_boothooks(cluster: Cluster) -> None:
     """Batch takes nothing but MIME multipart; every part runs at every boot, and is a file that can be linted."""
     document = email.message_from_string(user_data(cluster))
@@ -52,14 +52,15 @@ def test_every_file_of_the_folder_is_sent() -> None:
 
 
 def test_parts_depend_on_the_cluster() -> None:
-    """Nothing touches a disk unless the file asks for scratch."""
-    assert list(boothooks(PLAIN)) == ["node-env.sh", "docker-limits.sh", "ecs-agent.sh", "efa-ready.sh"]
-    assert list(boothooks(SCRATCH)) == [*boothooks(PLAIN), "scratch.sh"]
+    """Nothing touches a disk or a driver unless the file asks for it; what others call or read comes before them."""
+    always = ["node-env.sh", "agent-step.sh", "docker-limits.sh", "ecs-agent.sh", "kernel.sh"]
+    assert list(boothooks(PLAIN)) == [*always, "efa-ready.sh"]
+    assert list(boothooks(EVERYTHING)) == [*always, "efa-installer.sh", "efa-ready.sh", "scratch.sh"]
 
 
 def test_an_empty_line_stands_before_every_boundary() -> None:
     """Batch merges the document with its own line by line, and asks for this."""
-    lines = user_data(SCRATCH).splitlines()
+    lines = user_data(EVERYTHING).splitlines()
     boundaries = [index for index, line in enumerate(lines) if line.startswith("--==mnp")]
     assert len(boundaries) == len(ALL) + 1
     assert all(lines[index - 1] == "" for index in boundaries)
@@ -72,8 +73,8 @@ def test_equal_clusters_make_an_equal_document() -> None:
 
 @pytest.mark.parametrize("name", sorted(catalogue()))
 def test_user_data_fits_into_what_ec2_takes(name: str) -> None:
-    """EC2 refuses more than 16 KB before base64."""
-    text = user_data(Cluster.model_validate(P5 | {"instance_type": name, "scratch": True}))
+    """EC2 refuses more than 16 KB before base64; this is the largest document there is, that with every part."""
+    text = user_data(EVERYTHING.model_copy(update={"instance_type": name}))
     assert text.isascii()
     assert len(text) <= MOST_BYTES
 
