@@ -25,7 +25,7 @@ check: .venv/installed-dev ## Lint, types, import rules and the tests that need 
 lint: .venv/installed-dev
 	@ruff check .
 	@ruff format --check .
-	@shellcheck launch_templates/boot/*.sh tools/*.sh .ci/run
+	@shellcheck launch_templates/boot/*.sh launch_templates/bake/*.sh tools/*.sh .ci/run
 
 types: .venv/installed-dev
 	@mypy

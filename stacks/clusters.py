@@ -8,10 +8,11 @@ from functools import partial
 from aws_cdk import App, Environment, Stack, Tags
 
 from mnp.cluster.model import Cluster
-from mnp.cluster.names import CLUSTER_TAG, NETWORK_TAG, cluster_stack_name
+from mnp.cluster.names import CLUSTER_TAG, NETWORK_TAG, cluster_stack_name, image_stack_name
 from mnp.cluster.plan import network_stack
 from mnp.cluster.vpc import ExistingVpc, SharedVpc
 from stacks.cluster_stack import ClusterStack
+from stacks.image_stack import ImageStack
 from stacks.network_stack import NetworkStack
 
 # CloudFormation can change these tags by replacement alone; nobody's new cost tag may end running jobs.
@@ -20,7 +21,7 @@ TAGS_REPLACE = ("AWS::Batch::ComputeEnvironment", "AWS::EC2::PlacementGroup")
 
 
 def add_cluster(app: App, cluster: Cluster, *, account: str | None) -> ClusterStack:
-    """Add the cluster's stacks to the app, its network first where the file asks for one."""
+    """Add the cluster's stacks to the app, its network and image first where the file asks for them."""
     return add_clusters(app, [cluster], account=account)[0]
 
 
@@ -47,6 +48,18 @@ def _add_cluster(
         description=f"Multi-node GPU cluster {cluster.name} on AWS Batch, {cluster.instance_type}",
     )
     _tag(stack, cluster)
+    if cluster.bake:
+        image = ImageStack(
+            app,
+            image_stack_name(cluster.name),
+            cluster=cluster,
+            network=network,
+            env=environment,
+            description=f"Node image of the multi-node cluster {cluster.name}",
+        )
+        _tag(image, cluster)
+        # The parameter with the image's id must be there, and be new, when the cluster is deployed.
+        stack.add_stack_dependency(image)
     return stack
 
 
