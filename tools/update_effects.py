@@ -7,9 +7,7 @@ does stands here, as data. A change that neither knows is an error.
 from __future__ import annotations
 
 import json
-import os
 import re
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,13 +19,11 @@ from typing import Any
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
 from mnp.cluster.model import Cluster
+from stacks.jsii_node import use_pinned_node
 
-# jsii takes `node` from PATH, which may hold none or one past its support; the wheel beside Python is right.
-_NODE = Path(sys.executable).with_name("node")
-if _NODE.exists():
-    os.environ.setdefault("JSII_NODE", str(_NODE))
+use_pinned_node()
 
-import aws_cdk as cdk  # noqa: E402 -- after JSII_NODE
+import aws_cdk as cdk  # noqa: E402 -- after Node was chosen
 
 from stacks.clusters import add_cluster  # noqa: E402
 
@@ -79,6 +75,10 @@ REPLACED = {
     "AWS::EC2::VPC": Effect.NEW_CLUSTER,
     "AWS::EC2::VPCEndpoint": Effect.NEW_CLUSTER,
     "AWS::EC2::VPCGatewayAttachment": Effect.NEW_CLUSTER,
+    "AWS::ImageBuilder::Component": Effect.NOTHING,
+    # The environment has its id by a parameter, and that change is judged by itself.
+    "AWS::ImageBuilder::Image": Effect.NOTHING,
+    "AWS::ImageBuilder::ImageRecipe": Effect.NOTHING,
 }
 
 # Properties that CloudFormation updates in place ("Update requires: No interruption"), tags apart, whose resource
@@ -98,8 +98,12 @@ UPDATED = {
     # It follows the gateway, whose replacement is judged by itself.
     "AWS::EC2::Route": {"NatGatewayId": Effect.NOTHING},
     "AWS::EC2::SecurityGroup": {"SecurityGroupIngress": Effect.NOTHING},
-    "AWS::EC2::VPCEndpoint": {"RouteTableIds": Effect.NOTHING},
+    "AWS::EC2::VPCEndpoint": {"RouteTableIds": Effect.NOTHING, "SubnetIds": Effect.NOTHING},
     "AWS::IAM::ManagedPolicy": {"PolicyDocument": Effect.NOTHING},
+    "AWS::IAM::Policy": {"PolicyDocument": Effect.NOTHING},
+    "AWS::ImageBuilder::DistributionConfiguration": {"Distributions": Effect.NOTHING},
+    "AWS::ImageBuilder::ImagePipeline": {"ImageRecipeArn": Effect.NOTHING},
+    "AWS::ImageBuilder::InfrastructureConfiguration": {"SecurityGroupIds": Effect.NOTHING, "SubnetId": Effect.NOTHING},
     "AWS::SSM::Parameter": {"Value": Effect.NOTHING},
 }
 
@@ -125,6 +129,7 @@ COME_AND_GO = {
     "AWS::EC2::SubnetRouteTableAssociation": "",
     "AWS::EC2::VPCEndpoint": "",
     "AWS::EC2::VPCGatewayAttachment": "",
+    "AWS::IAM::Policy": "",
 }
 
 Resources = dict[str, dict[str, Any]]
@@ -153,6 +158,8 @@ def synthesise(cluster: Cluster) -> Templates:
         if "Export" in output
     }
     parameters = {name: each for template in stacks.values() for name, each in template.get("Parameters", {}).items()}
+    published = _published(stacks)
+    parameters = {name: published.get(each.get("Default"), each) for name, each in parameters.items()}
     resources = {
         logical_id: {
             "stack": name,
@@ -164,6 +171,19 @@ def synthesise(cluster: Cluster) -> Templates:
     }
     exported = {logical_id for value in exports.values() for logical_id, _ in references(value)}
     return Templates(frozenset((name, cluster.region) for name in stacks), resources, frozenset(exported))
+
+
+def _published(stacks: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The image's id by the name of the SSM parameter that holds it after a build."""
+    return {
+        parameter["ParameterName"]: {"Fn::GetAtt": [image, "ImageId"]}
+        for template in stacks.values()
+        for image, resource in template["Resources"].items()
+        if resource["Type"] == "AWS::ImageBuilder::Image"
+        for name, _ in references(resource["Properties"]["DistributionConfigurationArn"])
+        for distribution in template["Resources"][name]["Properties"]["Distributions"]
+        for parameter in distribution["SsmParameterConfigurations"]
+    }
 
 
 def _resolved(value: Any, exports: Mapping[str, Any], parameters: Mapping[str, Any]) -> Any:
@@ -311,7 +331,7 @@ def judge(before: Templates, after: Templates) -> Finding:
     refusals = _refusals(old, new, changed, before.exported)
     losses = {COME_AND_GO[old[each]["Type"]] for each in old.keys() - new} - {""}
     return Finding(
-        Effect.REFUSED if refusals else Effect.NEW_CLUSTER if gone else worst,
+        Effect.REFUSED if refusals else Effect.NEW_CLUSTER if any(map(_holds_nodes, gone)) else worst,
         tuple(sorted(decisive)),
         tuple(sorted((moving | {kind for kind, _ in effects}) - {kind for kind, _ in decisive})),
         (*sorted(refusals), *sorted(losses), *([_left(gone)] if gone else [])),
@@ -336,16 +356,23 @@ def _of(resources: Resources, stacks: frozenset[tuple[str, str]]) -> Resources:
     return {each: resource for each, resource in resources.items() if resource["stack"] in names}
 
 
+def _holds_nodes(stack: tuple[str, str]) -> bool:
+    """Whether nodes stand on the stack: they outlive that of their image."""
+    return not stack[0].endswith("-image")
+
+
 def _left(stacks: frozenset[tuple[str, str]]) -> str:
-    names = " and ".join(f"`{name}`" for name, _ in sorted(stacks))
-    return f"Left behind, for you to delete: {names}."
+    own = [name for name, _ in sorted(stacks) if not name.endswith("-vpc")]
+    shared = [f"`{name}` stays for the clusters that share it." for name, _ in sorted(stacks) if name not in own]
+    names = " and ".join(f"`{name}`" for name in own)
+    return " ".join([f"Left behind, for you to delete: {names}."] * bool(own) + shared)
 
 
 # https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-stack-exports.html and
 # https://docs.aws.amazon.com/batch/latest/userguide/blue-green-updates.html, checked 2026-11-21.
 EXPORT_IN_USE = (
-    "CloudFormation keeps what the network's stack exports while the cluster's stack uses it:"
-    " delete both stacks and deploy again."
+    "CloudFormation keeps what the network's stack exports while a cluster's stack uses it:"
+    " delete the clusters and the network, and deploy again."
 )
 BEST_FIT_IN_PLACE = (
     "Batch does not update an environment with BEST_FIT in place: delete the cluster's stack and deploy again."

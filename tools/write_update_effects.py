@@ -1,25 +1,31 @@
-"""Write docs/update-effects.md from the templates of pairs of cluster files, so that the page cannot lie.
+"""Write what changes of the cluster file do, from the templates of pairs of files, so that it cannot lie.
 
-python tools/write_update_effects.py           # write it
-python tools/write_update_effects.py --check   # exit 1 if it is out of date
+Two files come of it: docs/update-effects.md, and mnp/cluster/update_effects.json, from which `mnp check` speaks.
+
+python tools/write_update_effects.py           # write them
+python tools/write_update_effects.py --check   # exit 1 if one is out of date
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, get_args
 
 from pydantic import BaseModel
 
+from mnp.cluster import rules
 from mnp.cluster.model import Cluster
+from mnp.cluster.update_effects import generalised, has, kind_of_value, situation
 from tools.generated_page import write_or_check
 from tools.update_effects import ROOT, Effect, Finding, Templates, judge, synthesise
 
-TARGET = ROOT / "docs" / "update-effects.md"
+PAGE = ROOT / "docs" / "update-effects.md"
+DATA = ROOT / "mnp" / "cluster" / "update_effects.json"
 
 HEAD = """\
 # What a change of the cluster file does
@@ -28,7 +34,9 @@ What `cdk deploy` does to a cluster that is there already when one key of its fi
 row comes from the templates before and after, by what CloudFormation's resource schemas say it can only replace and by
 what AWS documents of updates in place. No row was tried on an AWS account.
 
-Where several things change, the row names the worst. `cdk diff -c cluster=FILE` shows them all for a file of your own.
+Where several things change, the row names the worst. A row that speaks of some clusters only says so, and stands where
+the effect is another on them. `mnp check FILE` prints the effects for a file of your own, `cdk diff -c cluster=FILE`
+all that a deploy would change.
 
 | effect | what happens | running jobs |
 | --- | --- | --- |
@@ -64,18 +72,18 @@ MEANINGS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Change:
     """Two cluster files that differ in `key`, and in the keys `along` that cannot stay when it changes.
 
-    `where` says in a word of which clusters the row speaks, if not of all.
+    `note` says what else the change does to some clusters, where a row of their own would say too much.
     """
 
     key: str
     before: dict[str, Any]
     after: dict[str, Any]
     along: tuple[str, ...] = ()
-    where: str = ""
+    note: str = ""
 
 
 _P5 = {
@@ -88,19 +96,37 @@ _P5 = {
 _BLOCK = {"capacity": {"capacity_block": "cr-0123456789abcdef0"}}
 _PRIVATE_IMAGE = {"image": "123456789012.dkr.ecr.us-east-1.amazonaws.com/pytorch:2.13"}
 _THERE = {"id": "vpc-0123456789abcdef0", "subnet": "subnet-0123456789abcdef0"}
+_SHARED = {"name": "ml", "zones": ["us-east-1a", "us-east-1d"]}
+_SHARED_IN_WEST = {"region": "us-west-2", "availability_zone": "us-west-2a", "vpc": _SHARED | {"zones": ["us-west-2a"]}}
 
 
-def _change(key: str, before: Mapping[str, Any], after: Mapping[str, Any], *along: str, where: str = "") -> Change:
-    return Change(key, {**_P5, **before}, {**_P5, **before, **after}, along, where)
+def _change(key: str, before: Mapping[str, Any], after: Mapping[str, Any], *along: str, note: str = "") -> Change:
+    return Change(key, {**_P5, **before}, {**_P5, **before, **after}, along, note)
 
+
+# What a change does may depend on these: it is judged on every kind of cluster that it can be made on.
+CAPACITIES: Mapping[str, dict[str, Any]] = {"": {}, "in a capacity block": _BLOCK}
+VPCS: Mapping[str, dict[str, Any]] = {
+    "": {},
+    "in a shared VPC": {"vpc": _SHARED},
+    "in an existing VPC": {"vpc": _THERE},
+}
+
+
+# tests/docs/test_update_effects.py judges it.
+BAKED_ANEW = "Where `ami` says `pull_image: true`, the node image is baked anew, and later jobs get new nodes."
+IMAGE_STAYS = f"On the way back the image's stack stays: `mnp-{_P5['name']}-image`, for you to delete."
 
 CHANGES = (
     _change("name", {}, {"name": "p5-research"}),
     _change("region", {}, {"region": "us-west-2", "availability_zone": "us-west-2a"}, "availability_zone"),
+    _change("region", {"vpc": _SHARED}, _SHARED_IN_WEST, "availability_zone", "vpc.zones"),
     _change("availability_zone", {}, {"availability_zone": "us-east-1a"}),
     _change("instance_type", {}, {"instance_type": "p5e.48xlarge"}),
     _change("max_nodes", {}, {"max_nodes": 16}),
     _change("capacity", {}, {"capacity": "reservations_only"}),
+    _change("capacity", {"capacity": "reservations_only"}, {"capacity": "on_demand"}),
+    _change("capacity", {}, {"capacity": {"reservation": "cr-0123456789abcdef0"}}),
     _change("capacity", {}, _BLOCK),
     _change("capacity", _BLOCK, {"capacity": "on_demand"}),
     _change(
@@ -112,6 +138,9 @@ CHANGES = (
     _change("network_interfaces", {}, {"network_interfaces": "efa"}),
     _change("placement_group", {}, {"placement_group": False}),
     _change("vpc", {}, {"vpc": _THERE}),
+    _change("vpc", {"vpc": _THERE}, {"vpc": {}}),
+    _change("vpc", {}, {"vpc": _SHARED}),
+    _change("vpc", {"vpc": _SHARED}, {"vpc": {}}),
     _change("vpc.cidr", {}, {"vpc": {"cidr": "10.1.0.0/16"}}),
     _change(
         "vpc.nat_gateway",
@@ -119,6 +148,8 @@ CHANGES = (
         {"vpc": {"interface_endpoints": True, "nat_gateway": False}},
     ),
     _change("vpc.interface_endpoints", {}, {"vpc": {"interface_endpoints": True}}),
+    _change("vpc.name", {"vpc": _SHARED}, {"vpc": _SHARED | {"name": "ml-2"}}),
+    _change("vpc.zones", {"vpc": _SHARED}, {"vpc": _SHARED | {"zones": ["us-east-1a", "us-east-1b", "us-east-1d"]}}),
     _change(
         "vpc.id",
         {"vpc": _THERE},
@@ -132,13 +163,20 @@ CHANGES = (
         {"vpc": _THERE | {"default_security_group": "sg-0123456789abcdef0"}},
     ),
     _change("ami", {}, {"ami": "ami-0123456789abcdef0"}),
+    _change("ami", {}, {"ami": "prebaked"}, note=IMAGE_STAYS),
+    _change("ami.prebaked", {}, {"ami": {"prebaked": {"pull_image": False}}}),
+    _change(
+        "ami.prebaked.pull_image",
+        {"ami": {"prebaked": {"pull_image": False}}},
+        {"ami": {"prebaked": {"pull_image": True}}},
+    ),
     _change("ami.parameter", {"ami": {"parameter": "/images/gpu-1"}}, {"ami": {"parameter": "/images/gpu-2"}}),
+    _change("efa_installer", {}, {"efa_installer": True}),
     _change("ssh_cidrs", {}, {"ssh_cidrs": ["10.0.0.0/8"]}),
     _change("ssh_open_to_world", {}, {"ssh_open_to_world": True}),
     _change("root_volume_gib", {}, {"root_volume_gib": 500}),
-    _change("root_volume_gib", _BLOCK, {"root_volume_gib": 500}, where="in a capacity block"),
     _change("scratch", {}, {"scratch": True}),
-    _change("image", {}, _PRIVATE_IMAGE),
+    _change("image", {}, _PRIVATE_IMAGE, note=BAKED_ANEW),
     _change("max_job_hours", {}, {"max_job_hours": 48}),
     _change("max_queue_hours", {}, {"max_queue_hours": 12}),
     _change("tags", {}, {"tags": {"team": "research"}}),
@@ -149,25 +187,65 @@ def keys(model: type[BaseModel] = Cluster, prefix: str = "") -> Iterator[str]:
     """Every key of the cluster file, with those of a key's alternatives as key.inner."""
     for name, field in model.model_fields.items():
         yield f"{prefix}{name}"
-        for inner in _models(field.annotation):
+        for inner in models(field.annotation):
             yield from keys(inner, f"{prefix}{name}.")
 
 
-def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+def models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The models among the alternatives of a key."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for inner in get_args(annotation):
-        yield from _models(inner)
+        yield from models(inner)
 
 
-def finding(change: Change) -> Finding:
-    """What the change does.
+@dataclass(frozen=True)
+class Judged:
+    """What a change does on one kind of cluster; `words` tell the kind where it is not the change's own."""
+
+    words: tuple[str, ...]
+    before: Cluster
+    finding: Finding
+
+
+@cache
+def judged(change: Change) -> tuple[Judged, ...]:
+    """What the change does as it stands in CHANGES, then on every other kind of cluster that it can be made on.
 
     Raises:
         UnclassifiedError: a changed property of which nothing says what that does.
     """
-    before, after = (_synthesised(json.dumps(values)) for values in (change.before, change.after))
-    return judge(before, after)
+    found: dict[str, Judged] = {}
+    for (vpc, in_vpc), (capacity, with_capacity) in itertools.product(VPCS.items(), CAPACITIES.items()):
+        kind = in_vpc | with_capacity
+        before, after = (_on(kind, values, change.key) for values in (change.before, change.after))
+        own_kind = (kind.keys() - _open_keys(kind, change.key)) & (change.before.keys() | change.after.keys())
+        if not own_kind and may_be_deployed(before) and may_be_deployed(after):
+            finding = judge(*(_synthesised(json.dumps(values, sort_keys=True)) for values in (before, after)))
+            finding = replace(finding, notes=(*finding.notes, *([change.note] if change.note else [])))
+            words = tuple(word for word in (vpc, capacity) if word)
+            cluster = Cluster.model_validate(before)
+            found.setdefault(situation(cluster), Judged(words, cluster, finding))
+    return tuple(found.values())
+
+
+def _open_keys(kind: Mapping[str, Any], key: str) -> set[str]:
+    """The part of the kind in which the change can be made: `vpc`, of a VPC that has the key."""
+    part, dot, _ = key.partition(".")
+    return {part} if dot and part in kind and has(Cluster.model_validate({**_P5, **kind}), key) else set()
+
+
+def _on(kind: Mapping[str, Any], values: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """The file of a cluster of this kind with these values, which may stand inside a part of the kind."""
+    inside = {part: {**kind[part], **values.get(part, {})} for part in _open_keys(kind, key)}
+    return {**kind, **values, **inside}
+
+
+def may_be_deployed(values: Mapping[str, Any]) -> bool:
+    """Whether the file passes the rules of `mnp check`."""
+    cluster = Cluster.model_validate(values)
+    found = rules.check({name: getattr(cluster, name) for name in Cluster.model_fields})
+    return all(problem.level != "error" for problem in found)
 
 
 @cache
@@ -175,13 +253,16 @@ def _synthesised(values: str) -> Templates:
     return synthesise(Cluster.model_validate(json.loads(values)))
 
 
-def row(change: Change) -> str:
-    result = finding(change)
-    name, _, running = MEANINGS[result.effect]
+def rows(change: Change) -> Iterator[str]:
+    """A row of the page for the change, and one for each kind of cluster on which the effect is another."""
     example = f"{_shown(change.before, change.key)} to {_shown(change.after, change.key)}"
-    if change.where:
-        example = f"{example}, {change.where}"
-    return f"| `{change.key}` | {example} | {name} | {' '.join([running, *result.notes])} | {_resources(result)} |"
+    for each in judged(change):
+        expected = {other.finding.effect for other in judged(change) if set(other.words) < set(each.words)}
+        if each.finding.effect not in expected:
+            name, _, running = MEANINGS[each.finding.effect]
+            where = ", ".join([example, *each.words])
+            told = " ".join([running, *each.finding.notes])
+            yield f"| `{change.key}` | {where} | {name} | {told} | {_resources(each.finding)} |"
 
 
 def _resources(result: Finding) -> str:
@@ -213,9 +294,44 @@ def _shown(values: Mapping[str, Any], key: str) -> str:
 def page() -> str:
     effects = [f"| {name} | {what} | {running} |" for name, what, running in MEANINGS.values()]
     head = "| key | example | effect | running jobs | resources that change, the cause in bold |"
-    rows = [row(change) for change in CHANGES]
-    return "\n".join([HEAD + "\n".join(effects), "\n## Keys\n", head, "| --- | --- | --- | --- | --- |", *rows, ""])
+    table = [head, "| --- | --- | --- | --- | --- |", *(row for change in CHANGES for row in rows(change))]
+    return "\n".join([HEAD + "\n".join(effects), "\n## Keys\n", *table, ""])
+
+
+def data() -> str:
+    """The same for `mnp check`: a line for each meaning, and for each change and effect."""
+    meanings = (
+        f"{json.dumps(_identifier(effect))}: {json.dumps({'name': name, 'what': what, 'running_jobs': running})}"
+        for effect, (name, what, running) in MEANINGS.items()
+    )
+    entries = (json.dumps(entry) for change in CHANGES for entry in _entries(change))
+    between = ",\n    "
+    return (
+        f'{{\n  "effects": {{\n    {between.join(meanings)}\n  }},\n'
+        f'  "changes": [\n    {between.join(entries)}\n  ]\n}}\n'
+    )
+
+
+def _identifier(effect: Effect) -> str:
+    return effect.name.lower()
+
+
+def _entries(change: Change) -> Iterator[dict[str, Any]]:
+    """An entry for each different effect, with placeholders in its notes for the names of the cluster's own."""
+    situations: dict[tuple[Effect, tuple[str, ...]], list[str]] = {}
+    for each in judged(change):
+        notes = tuple(generalised(note, each.before) for note in each.finding.notes)
+        situations.setdefault((each.finding.effect, notes), []).append(situation(each.before))
+    only_one = sum(other.key == change.key for other in CHANGES) == 1
+    for (effect, notes), where in situations.items():
+        yield {
+            "key": change.key,
+            "to": None if only_one else kind_of_value(Cluster.model_validate(change.after), change.key),
+            "effect": _identifier(effect),
+            "notes": notes,
+            "situations": where,
+        }
 
 
 if __name__ == "__main__":
-    sys.exit(write_or_check(TARGET, page()))
+    sys.exit(max(write_or_check(PAGE, page()), write_or_check(DATA, data())))

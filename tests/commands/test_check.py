@@ -45,12 +45,69 @@ def test_a_good_file_is_answered_with_what_it_means(mnp: CommandLine) -> None:
         assert fragment in result.stdout
 
 
+def test_a_large_p5_cluster_is_told_what_it_takes_and_what_changes_do(mnp: CommandLine, tmp_path: Path) -> None:
+    """Addresses, subnet, vCPU quota with its code, hourly price, and what a change of each key does."""
+    file = tmp_path / "cluster.yaml"
+    file.write_text(yaml.safe_dump(yaml.safe_load(Path(P5).read_text()) | {"max_nodes": 64}))
+    result = mnp("check", str(file))
+    assert (result.returncode, result.stderr) == (0, "")
+    lines = {label: text for label, _, text in (line.partition(":") for line in result.stdout.splitlines())}
+    for label, fragments in {
+        "network": ["nodes in 10.0.0.0/17 (32763 addresses", "2 addresses a node, 128 at full size"],
+        "capacity": ["12288 vCPUs at full size, EC2 quota L-417A185B"],
+        "cost": ["$3,522.56 per hour at full size"],
+    }.items():
+        assert all(fragment in lines[label] for fragment in fragments), lines[label]
+    changes = {line.strip().partition(":")[0]: line for line in result.stdout.partition("changes:")[2].splitlines()}
+    for effect, some in {
+        "nothing that runs": ["max_nodes", "max_queue_hours"],
+        "new nodes": ["instance_type", "capacity (to reservations_only or reservation)", "ami"],
+        "a new compute environment": ["capacity (to capacity_block)"],
+        "a new network or a new cluster": ["name", "region", "vpc"],
+        "refused": ["availability_zone", "vpc.cidr"],
+    }.items():
+        assert set(some) <= set(changes[effect].partition(":")[2].strip().split(", ")), changes[effect]
+    assert "delete: mnp-p5-training and mnp-p5-training-network." in changes["name, region"]
+
+
+def test_the_changes_of_a_terminal_are_wrapped_and_of_a_pipe_are_not(mnp: CommandLine) -> None:
+    """A list of keys stays in its column on a terminal; a pipe gets a line for each effect, to be searched."""
+
+    def widths(**environ: str) -> list[int]:
+        return [len(line) for line in mnp("check", P5, **environ).stdout.partition("changes:")[2].splitlines()]
+
+    assert max(widths(FORCE_COLOR="1", COLUMNS="80")) <= 80
+    assert max(widths(COLUMNS="80")) > 120
+
+
+def test_a_shared_vpc_is_told_with_its_zones_and_the_subnet_of_this_one(mnp: CommandLine) -> None:
+    """The reader sees which VPC it is, who else may stand in it, and which stack makes it."""
+    result = mnp("check", str(ROOT / "examples" / "shared-vpc-training.yaml"))
+    for fragment in (
+        "shared VPC ml-platform, 10.40.0.0/16 in us-east-1a, us-east-1c",
+        "nodes in 10.40.32.0/20 (4091 addresses for all clusters of the zone)",
+        "mnp-ml-platform-us-east-1-vpc, mnp-llm-training",
+    ):
+        assert fragment in result.stdout
+
+
+def test_the_image_of_the_nodes_and_its_stack_are_named(mnp: CommandLine) -> None:
+    """A prebaked image is a third stack, and the first deploy bakes it: the reader learns of both beforehand."""
+    result = mnp("check", str(ROOT / "examples" / "prebaked.yaml"))
+    assert "mnp-b200-prebaked-network, mnp-b200-prebaked-image, mnp-b200-prebaked" in result.stdout
+    assert "prebaked: AWS's ECS image with the EFA driver" in result.stdout
+    assert "/imagebuilder/mnp/b200-prebaked" in result.stdout
+
+
 def test_the_plan_is_there_as_json(mnp: CommandLine) -> None:
     """With --json standard output is one document, for scripts."""
     document = json.loads(mnp("check", P5, "--json").stdout)
     assert document["cluster"]["name"] == "p5-training"
     assert document["plan"]["usd_per_hour"] == 440.32
     assert document["plan"]["node"]["efa_devices"] == 32
+    changes = {change["key"]: each["effect"] for each in document["changes"] for change in each["changes"]}
+    assert changes["instance_type"] == "new_nodes"
+    assert changes["vpc.cidr"] == "refused"
 
 
 def test_mistakes_are_there_as_json(mnp: CommandLine) -> None:

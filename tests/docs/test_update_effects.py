@@ -1,16 +1,28 @@
-"""What a change does is judged from small templates here; the rows of the page come from those of whole clusters."""
+"""What a change does is judged from small templates here; the rows of page and data from those of whole clusters."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
-from mnp.cluster import rules
 from mnp.cluster.model import Cluster
-from tools.update_effects import Effect, Finding, Templates, UnclassifiedError, judge
-from tools.write_update_effects import CHANGES, TARGET, Change, keys, page
+from tests.synth import P5
+from tools.update_effects import Effect, Finding, Templates, UnclassifiedError, judge, synthesise
+from tools.write_update_effects import (
+    CHANGES,
+    DATA,
+    PAGE,
+    Change,
+    data,
+    keys,
+    may_be_deployed,
+    models,
+    page,
+)
 
 STACK = ("cluster", "us-east-1")
 
@@ -23,9 +35,20 @@ def test_every_key_of_the_cluster_file_has_a_row() -> None:
     assert not unknown, f"CHANGES of tools/write_update_effects.py has pairs for no key: {sorted(unknown)}"
 
 
-def test_the_page_is_what_the_templates_say() -> None:
+@pytest.mark.parametrize("capacity", ["", " in a CapacityBlock"])
+@pytest.mark.parametrize("vpc", [*models(Cluster.model_fields["vpc"].annotation)], ids=lambda vpc: vpc.__name__)
+def test_every_key_has_an_effect_on_every_kind_of_cluster(vpc: type[BaseModel], capacity: str) -> None:
+    """Whichever VPC and capacity a file has, `mnp check` can tell what a change of each of its keys does."""
+    rows = json.loads(DATA.read_text(encoding="utf-8"))["changes"]
+    judged = {row["key"] for row in rows if f"{vpc.__name__}{capacity}" in row["situations"]}
+    missing = {*Cluster.model_fields, *(f"vpc.{name}" for name in vpc.model_fields)} - judged
+    assert not missing, f"VPCS and CHANGES of tools/write_update_effects.py have no pair for {sorted(missing)}"
+
+
+def test_page_and_data_are_what_the_templates_say() -> None:
     """Each row is derived anew from two synthesised clusters."""
-    assert TARGET.read_text(encoding="utf-8") == page(), "run: python tools/write_update_effects.py"
+    assert PAGE.read_text(encoding="utf-8") == page(), "run: python tools/write_update_effects.py"
+    assert DATA.read_text(encoding="utf-8") == data(), "run: python tools/write_update_effects.py"
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.key)
@@ -41,10 +64,8 @@ def test_a_pair_differs_in_its_key_alone(change: Change) -> None:
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.key)
 def test_both_files_of_a_pair_could_be_deployed(change: Change) -> None:
     """The examples of the page pass the rules of `mnp check`."""
-    for values in (change.before, change.after):
-        cluster = Cluster.model_validate(values)
-        found = rules.check({name: getattr(cluster, name) for name in Cluster.model_fields})
-        assert not [problem for problem in found if problem.level == "error"]
+    assert may_be_deployed(change.before)
+    assert may_be_deployed(change.after)
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -142,3 +163,19 @@ def test_what_another_stack_uses_cannot_be_replaced(exported: list[str], effect:
     """CloudFormation changes no export that is in use; without one, the network is made anew."""
     before, after = (templates(*exported, Vpc=("AWS::EC2::VPC", {"CidrBlock": cidr})) for cidr in ("a", "b"))
     assert judge(before, after).effect == effect
+
+
+PULLED = {"ami": {"prebaked": {"pull_image": True}}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(PULLED, PULLED | {"image": "team/train:1.2"}), ({"ami": "prebaked"}, {})],
+    ids=["another container image", "no image of its own"],
+)
+def test_what_goes_into_a_prebaked_image_means_new_nodes(before: dict[str, Any], after: dict[str, Any]) -> None:
+    """The environment follows the image by the parameter, and the end of the image's stack alone ends no cluster."""
+    old, new = (synthesise(Cluster.model_validate(P5 | changes)) for changes in (before, after))
+    found = judge(old, new)
+    assert found.effect == Effect.NEW_NODES
+    assert ("Left behind, for you to delete: `mnp-test-image`." in found.notes) == (not after)
