@@ -8,6 +8,8 @@ from ipaddress import IPv4Network
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
+from mnp.cluster.rules import WORLD
+from stacks.acknowledge import acknowledge
 from stacks.network import Network
 
 ALL = "-1"
@@ -63,3 +65,5 @@ class NodeSecurityGroup(Construct):
         self.group.add_ingress_rule(self.group, ec2.Port.SSH, "SSH among the nodes, for MPI launchers")
         for cidr in cidrs:
             self.group.add_ingress_rule(ec2.Peer.ipv4(str(cidr)), ec2.Port.SSH, f"SSH from {cidr}")
+        if WORLD in cidrs:
+            acknowledge(self.group, "the cluster file says ssh_open_to_world: true", "AwsSolutions-EC23")
