@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import tempfile
 from typing import TYPE_CHECKING
 
-from . import launchers, network, rendezvous, wire
+from . import network, rendezvous, wire
 from .card import own_card
+from .environment import node_environment, processes_of
+from .launchers import Job
 from .progress import say
 from .supervise import supervise
 
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from .identity import Identity
+    from .launchers.launch import Launcher
     from .rendezvous import Assembly
     from .supervise import Failure
 
@@ -26,7 +30,7 @@ async def assemble(identity: Identity, environ: Mapping[str, str], seconds: floa
 
 async def run_everywhere(
     assembly: Assembly,
-    launcher: launchers.Launcher,
+    launcher: Launcher,
     command: Sequence[str],
     environ: Mapping[str, str],
     processes: int | None = None,
@@ -37,6 +41,8 @@ async def run_everywhere(
     interface = network.interface_of(identity.address)
     if interface is None:
         say(f"no interface holds {identity.address}: GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME stay as they are")
-    launch = launcher(roster, identity.index, command, processes or launchers.processes_of(card.gpus))
-    base = launchers.node_environment(environ, identity.index, interface)
-    return await supervise(assembly, launch.argv, {**base, **launch.environ})
+    with tempfile.TemporaryDirectory(prefix="mnp-job-") as folder:
+        processes = processes or processes_of(card.gpus)
+        launch = launcher(Job(roster, identity.index, command, processes, folder))
+        base = node_environment(environ, identity.index, interface)
+        return await supervise(assembly, launch.argv, {**base, **launch.environ})

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import baselines, job, result, s3, shape, table, verdict
-from .launchers import torchrun
+from .launchers.torchrun import torchrun
 from .progress import say
 from .rendezvous import DEFAULT_TIMEOUT, RendezvousError
 from .supervise import SIGTERM_EXIT, cancelled_by_signals, describe

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-import zipfile
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 
 from mnp.node import progress
 from mnp.node.__main__ import main
+from stacks.node_code import write_zip_application
 
 StartNode = Callable[..., "subprocess.Popen[str]"]
 SHAPE = json.dumps({"instance_type": "p5.48xlarge", "gpus": 8, "efa_devices": 32, "vcpus": 192, "memory_mib": 1})
@@ -94,12 +94,7 @@ def test_two_nodes_measure_judge_and_upload(
 def test_zip_application_runs_two_ranks_on_any_machine(tmp_path: Path) -> None:
     """`python3 mnp-node.pyz smoke` needs no AWS, and appends the options in MNP_SMOKE_OPTIONS."""
     application = tmp_path / "mnp-node.pyz"
-    package = Path(progress.__file__).parent
-    with zipfile.ZipFile(application, "w") as archive:
-        archive.writestr("__main__.py", "from mnp.node.__main__ import main\nraise SystemExit(main())\n")
-        archive.write(package.parent / "__init__.py", "mnp/__init__.py")
-        for source in package.glob("*.py"):
-            archive.write(source, f"mnp/node/{source.name}")
+    write_zip_application(application)
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "MNP_"))}
     environ = {**inherited, "MNP_SMOKE_OPTIONS": "--ranks-per-node 2 --max-bytes '64 KiB'"}
     done = subprocess.run(

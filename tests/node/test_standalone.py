@@ -10,7 +10,7 @@ import pytest
 
 import mnp.node
 
-SOURCES = sorted(Path(mnp.node.__file__).parent.glob("*.py"))
+SOURCES = sorted(Path(mnp.node.__file__).parent.rglob("*.py"))
 ALLOWED = {"all_reduce.py": {"torch"}}
 
 
