@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 from stacks.jsii_node import pinned_node
 
@@ -19,3 +20,6 @@ os.environ.update(
 )
 for _name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL", "MNP_CLUSTER"):
     os.environ.pop(_name, None)
+
+# A shell has its background jobs ignore Ctrl-C, and what the tests start would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
