@@ -7,7 +7,7 @@ import platform
 import shutil
 import socket
 import subprocess
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +33,9 @@ class Card:
 
     def as_document(self) -> dict[str, Any]:
         """The card as JSON types, without what is not known."""
-        document = {name: value for name, value in asdict(self).items() if value is not None}
+        document = {name: value for name, value in vars(self).items() if value is not None}
         devices = {name: list(document[name]) for name in ("gpus", "efa_devices", "neuron_devices")}
-        return {**document, **devices}
+        return {**document, **devices, "versions": dict(self.versions)}
 
     @staticmethod
     def from_document(document: dict[str, Any]) -> Card:

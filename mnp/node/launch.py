@@ -8,24 +8,34 @@ from typing import TYPE_CHECKING
 from . import job
 from .launchers import LAUNCHERS
 from .progress import say
-from .rendezvous import RendezvousError
-from .supervise import SIGTERM_EXIT, cancelled_by_signals, describe
+from .rendezvous.assembly import RendezvousError
+from .supervision.failure import SIGTERM_EXIT, report
+from .supervision.supervise import cancelled_by_signals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from .identity import Identity
+    from .limits import Limits
 
 
 async def launch(
-    identity: Identity, environ: Mapping[str, str], launcher: str, command: Sequence[str], rendezvous_seconds: float
+    identity: Identity,
+    environ: Mapping[str, str],
+    launcher: str,
+    command: Sequence[str],
+    limits: Limits,
+    *,
+    processes: int | None = None,
 ) -> int:
     """The exit code for this node: 0 once the command ended well, else the failing process's, 1 if it has none."""
     assembly = None
     with cancelled_by_signals():
         try:
-            assembly = await job.assemble(identity, environ, rendezvous_seconds)
-            failure = await job.run_everywhere(assembly, LAUNCHERS[launcher], command, environ)
+            assembly = await job.assemble(identity, environ, limits)
+            failure = await job.run_everywhere(
+                assembly, LAUNCHERS[launcher], command, environ, limits, processes=processes
+            )
         except RendezvousError as error:
             say(f"failed: {error}")
             return 1
@@ -37,5 +47,5 @@ async def launch(
                 assembly.close()
     if failure is None:
         return 0
-    say(f"failed: {describe(assembly, failure)}")
+    report(assembly, failure)
     return failure.exit_code or 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import struct
@@ -11,6 +12,7 @@ import urllib.request
 
 _SIOCGIFADDR = 0x8915  # linux/sockios.h
 _METADATA_TIMEOUT = 5  # seconds; the ECS agent answers from the same host
+_RESOLVE_PAUSE = 1.0  # seconds between look-ups; name servers of clusters remember a "no" for a few
 # TEST-NET-2 of RFC 5737: asked of the routing table only, nothing is sent there.
 _ELSEWHERE = "198.51.100.1"
 
@@ -27,6 +29,25 @@ def ecs_address(metadata_uri: str) -> str | None:
         return str(networks[0]["IPv4Addresses"][0])
     except (OSError, ValueError, LookupError, TypeError):
         return None
+
+
+async def resolve(name: str, seconds: float) -> str:
+    """The IPv4 address of the name, or the name itself if it is one, as soon as it is known.
+
+    Raises OSError if it is not known after so many seconds; at least one look-up is made.
+    """
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + seconds
+    while True:
+        try:
+            found = await loop.getaddrinfo(name, None, family=socket.AF_INET, type=socket.SOCK_STREAM)
+            return str(found[0][4][0])
+        except UnicodeError:
+            raise OSError(f"{name!r} is no host name") from None
+        except OSError:
+            if loop.time() >= deadline:
+                raise
+        await asyncio.sleep(min(_RESOLVE_PAUSE, max(0, deadline - loop.time())))
 
 
 def address_towards(peer: str = _ELSEWHERE) -> str | None:
@@ -47,6 +68,21 @@ def host_name_address() -> str:
         return "127.0.0.1"
 
 
+def is_loopback(address: str) -> bool:
+    """Whether the IPv4 address leads nowhere but to this host."""
+    return address.startswith("127.")
+
+
+def is_own(address: str) -> bool:
+    """Whether an interface of this host holds the IPv4 address."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((address, 0))
+        except OSError:
+            return False
+        return True
+
+
 def interface_of(address: str) -> str | None:
     """The interface that holds the IPv4 address, or None if there is none or the system cannot say.
 
@@ -54,7 +90,7 @@ def interface_of(address: str) -> str | None:
     """
     if not sys.platform.startswith("linux"):
         return None
-    wanted = "127.0.0.1" if address.startswith("127.") else address
+    wanted = "127.0.0.1" if is_loopback(address) else address
     import fcntl  # noqa: PLC0415 - not on every system
 
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
@@ -67,6 +103,11 @@ def interface_of(address: str) -> str | None:
             if socket.inet_ntoa(answer[20:24]) == wanted:
                 return name
     return None
+
+
+def interfaces_but(name: str | None) -> list[str]:
+    """The names of all other interfaces of this host."""
+    return [each for _, each in socket.if_nameindex() if each != name]
 
 
 def free_port() -> int:

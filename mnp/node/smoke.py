@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
+import shutil
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import baselines, job, result, s3, shape, table, verdict
+from . import job, s3, shape
 from .launchers.torchrun import torchrun
+from .limits import Limits
 from .progress import say
-from .rendezvous import DEFAULT_TIMEOUT, RendezvousError
-from .supervise import SIGTERM_EXIT, cancelled_by_signals, describe
+from .rendezvous.assembly import RendezvousError
+from .smoke_test import baselines, result, table, verdict
+from .supervision.failure import SIGTERM_EXIT, describe, report
+from .supervision.supervise import cancelled_by_signals, give_up
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from .identity import Identity
-    from .rendezvous import Assembly
+    from .rendezvous.assembly import Assembly
 
 _USUAL_MAX_BYTES = 8 * 2**30  # the all-reduce's own default on GPUs
 
@@ -40,8 +45,14 @@ class Options:
     iterations: int | None = None
     warmup_iterations: int | None = None
     ranks_per_node: int | None = None
-    rendezvous_timeout: float = DEFAULT_TIMEOUT
+    rendezvous_timeout: float = Limits.rendezvous
     collective_timeout: float = 120.0
+    heartbeat_timeout: float = Limits.heartbeat
+
+    @property
+    def limits(self) -> Limits:
+        """The bounds of the run."""
+        return Limits(rendezvous=self.rendezvous_timeout, heartbeat=self.heartbeat_timeout)
 
     def arguments(self) -> list[str]:
         """The all-reduce's share of the options."""
@@ -90,7 +101,7 @@ def publish(document: dict[str, Any], environ: Mapping[str, str]) -> bool:
 async def _run(identity: Identity, environ: Mapping[str, str], options: Options, document: dict[str, Any]) -> None:
     """The main node's part: fill the document. Raises RunError."""
     try:
-        assembly = await job.assemble(identity, environ, options.rendezvous_timeout)
+        assembly = await job.assemble(identity, environ, options.limits)
     except RendezvousError as error:
         raise RunError(f"rendezvous: {error}") from None
     try:
@@ -99,12 +110,27 @@ async def _run(identity: Identity, environ: Mapping[str, str], options: Options,
         if unfit:
             await assembly.tell_all({"type": "stop", "cause": unfit})
             raise RunError(unfit)
-        with tempfile.TemporaryDirectory(prefix="mnp-smoke-") as folder:
-            output = Path(folder) / "all_reduce.json"
+        with _folder(assembly) as folder:
+            output = folder / "all_reduce.json"
             await _all_reduce(assembly, environ, _with_graded_size(options, document), output)
             result.add_measurement(document, json.loads(output.read_text()))
     finally:
         assembly.close()
+
+
+@contextlib.contextmanager
+def _folder(assembly: Assembly) -> Iterator[Path]:
+    """A folder for the measurement, while the block lasts. Raises RunError, which the other nodes are told."""
+    try:
+        folder = tempfile.mkdtemp(prefix="mnp-smoke-")
+    except OSError as error:
+        failure = give_up(assembly, f"cannot make a folder for the measurement: {error.strerror}")
+        report(assembly, failure)
+        raise RunError(describe(assembly, failure)) from None
+    try:
+        yield Path(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _unfit(document: dict[str, Any]) -> str | None:
@@ -129,16 +155,18 @@ def _with_graded_size(options: Options, document: dict[str, Any]) -> Options:
 
 
 async def _all_reduce(assembly: Assembly, environ: Mapping[str, str], options: Options, output: Path) -> None:
-    command = ["-m", f"{__package__}.all_reduce", f"--output={output}", *options.arguments()]
+    command = ["-m", f"{__package__}.smoke_test.all_reduce", f"--output={output}", *options.arguments()]
     workers = {
         **environ,
         "PYTHONPATH": os.pathsep.join(filter(None, (_application(), environ.get("PYTHONPATH")))),
         # torch warns so in every process of an image without NumPy, which the all-reduce does not need.
         "PYTHONWARNINGS": "ignore:Failed to initialize NumPy:UserWarning",
     }
-    failure = await job.run_everywhere(assembly, torchrun, command, workers, options.ranks_per_node)
+    failure = await job.run_everywhere(
+        assembly, torchrun, command, workers, options.limits, processes=options.ranks_per_node
+    )
     if failure:
-        say(f"failed: {describe(assembly, failure)}")
+        report(assembly, failure)
         raise RunError(describe(assembly, failure))
 
 
@@ -151,9 +179,9 @@ async def _assist(identity: Identity, environ: Mapping[str, str], options: Optio
     """Another node's part: its workers, until the main node says that all is done."""
     assembly = None
     try:
-        assembly = await job.assemble(identity, environ, options.rendezvous_timeout)
-        with tempfile.TemporaryDirectory(prefix="mnp-smoke-") as folder:
-            await _all_reduce(assembly, environ, options, Path(folder) / "unused.json")
+        assembly = await job.assemble(identity, environ, options.limits)
+        with _folder(assembly) as folder:
+            await _all_reduce(assembly, environ, options, folder / "unused.json")
     except RendezvousError as error:
         print(f"mnp: rendezvous: {error}", file=sys.stderr, flush=True)
         return 1

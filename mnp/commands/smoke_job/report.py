@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from mnp.commands.console import data, say
-from mnp.node.table import render
+from mnp.node.smoke_test.table import render
 
 if TYPE_CHECKING:
     from mnp.commands.smoke_job.log import MainLog

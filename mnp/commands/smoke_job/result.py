@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from mnp.commands.errors import CommandError
-from mnp.node.result import SCHEMA_VERSION
+from mnp.node.smoke_test.result import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable

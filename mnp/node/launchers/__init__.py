@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .deepspeed import deepspeed
 from .env import env
+from .horovod import horovod
+from .jax import jax
 from .launch import Job, Launch
-from .torchrun import torchrun
+from .mpirun import mpirun
+from .ray import ray
+from .tensorflow import tensorflow
+from .torchrun import torchrun, torchrun_c10d
 
 if TYPE_CHECKING:
     from .launch import Launcher
 
-LAUNCHERS: dict[str, Launcher] = {launcher.__name__: launcher for launcher in (env, torchrun)}
+_ALL: tuple[Launcher, ...] = (deepspeed, env, horovod, jax, mpirun, ray, tensorflow, torchrun, torchrun_c10d)
+LAUNCHERS: dict[str, Launcher] = {launcher.__name__.replace("_", "-"): launcher for launcher in _ALL}
+ONE_PROCESS_PER_NODE = frozenset({"jax", "ray", "tensorflow"})
 
-__all__ = ["LAUNCHERS", "Job", "Launch"]
+__all__ = ["LAUNCHERS", "ONE_PROCESS_PER_NODE", "Job", "Launch"]

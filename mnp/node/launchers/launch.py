@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..rendezvous import Roster
+    from ..rendezvous.roster import Roster
+
+_LOWEST_PORT, _PORTS = 1024, 65536  # below the lowest a program needs privileges
 
 
 @dataclass(frozen=True)
@@ -16,7 +18,7 @@ class Job:
     """What a launcher is told, on one node. All nodes are there by then.
 
     `command` is the user's; `processes` the number of its processes on each node; `folder` a folder of the job's own
-    on this node, which goes with the job.
+    on this node, which goes with the job; `interface` the network interface that holds the node's address, if known.
     """
 
     roster: Roster
@@ -24,6 +26,7 @@ class Job:
     command: Sequence[str]
     processes: int
     folder: str
+    interface: str | None = None
 
     @property
     def rank(self) -> int:
@@ -42,6 +45,23 @@ class Job:
     @property
     def main_address(self) -> str:
         return self.addresses[0]
+
+    @property
+    def address(self) -> str:
+        return self.addresses[self.rank]
+
+    def port(self, rank: int) -> int:
+        """A port of a node that all nodes know, for frameworks whose workers are told of each other's.
+
+        It follows from the main node's, which was free there: nodes that share an address get a port each. That it is
+        free on the others too is likely, not certain; where it is not, the framework fails at its start.
+        """
+        return _LOWEST_PORT + (self.roster.master_port + rank - _LOWEST_PORT) % (_PORTS - _LOWEST_PORT)
+
+    @property
+    def hostfile(self) -> str:
+        """A line for each node in order of rank, as Open MPI and DeepSpeed read it."""
+        return "".join(f"{address} slots={self.processes}\n" for address in self.addresses)
 
 
 @dataclass(frozen=True)

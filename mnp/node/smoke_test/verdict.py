@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ..units import format_size
 from . import baselines
-from .units import format_size
 
 PASS, DEGRADED, FAIL, NOT_GRADED = "PASS", "DEGRADED", "FAIL", "NOT_GRADED"
 SIMULATED = "embedded AWS: no GPUs and no EFA here"

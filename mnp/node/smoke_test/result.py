@@ -6,14 +6,14 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from .progress import RESULT_PREFIX
+from ..progress import RESULT_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .identity import Identity
-    from .rendezvous import Roster
-    from .shape import NodeShape
+    from ..identity import Identity
+    from ..rendezvous.roster import Roster
+    from ..shape import NodeShape
     from .verdict import Verdict
 
 SCHEMA_VERSION = 1

@@ -1,4 +1,4 @@
-"""The all-reduce benchmark: one worker per rank, started by torchrun (`-m mnp.node.all_reduce`).
+"""The all-reduce benchmark: one worker per rank, started by torchrun (`-m mnp.node.smoke_test.all_reduce`).
 
 Terms, units and default iterations are those of nccl-tests' all_reduce_perf: size in bytes, time in us, algorithm
 bandwidth = size / time and bus bandwidth = algbw x 2(n-1)/n in GB/s, in place, sum of float. The time of a size is the
@@ -24,8 +24,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from ..progress import Step, announce
 from . import nccl_log
-from .progress import Step, announce
 
 FLOAT_BYTES = 4
 # One period of test data. Even elements carry a rank's low digit, odd ones its high digit, to this prime base, so
@@ -216,7 +216,7 @@ def main() -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="mnp.node.all_reduce")
+    parser = argparse.ArgumentParser(prog="mnp.node.smoke_test.all_reduce")
     parser.add_argument("--min-bytes", type=int)
     parser.add_argument("--max-bytes", type=int)
     parser.add_argument("--step-factor", type=int, default=2)

@@ -1,0 +1,1 @@
+"""The all-reduce across the nodes, and what is judged of it."""

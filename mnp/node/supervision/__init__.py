@@ -1,0 +1,1 @@
+"""Run a launch on all nodes, and end it on all of them."""
