@@ -162,7 +162,29 @@ class Host(_Namespaces):
         """Command lines of what runs on this host, but for the process that is the host."""
         lines = self.run("ps", "-eo", "pid=,args=").stdout.splitlines()
         found = (line.split(None, 1) for line in lines)
-        return [line for pid, line in found if pid != "1" and not line.startswith("ps -eo")]
+        return [line for pid, line in found if pid != "1" and not line.startswith("ps -eo") and "<defunct>" not in line]
+
+    def rename(self, interface: str) -> None:
+        """Give the interface another name, as udev does."""
+        self.configure("ip", f"link set {self.interface} down", f"link set {self.interface} name {interface} up")
+        self.interface = interface
+
+    def attach(self, interface: str, network: str) -> str:
+        """Join the host to another network, which becomes its way to everywhere else; returns its address there."""
+        port, address, switch = f"{interface}-{self.index}", f"{network}.{self.index + 10}", self._lab.switch
+        switch.configure(
+            "ip",
+            f"link add {port} type veth peer name {interface} netns {self.pid}",
+            f"link set {port} master br1",
+            f"link set {port} up",
+        )
+        self.configure(
+            "ip",
+            f"address add {address}/24 dev {interface}",
+            f"link set {interface} up",
+            f"route add default dev {interface}",
+        )
+        return address
 
     def power_off(self) -> None:
         """End the host as a power cut does: no process says goodbye, and no packet."""
@@ -225,6 +247,8 @@ class Lab:
                 "link add br0 address 02:00:00:00:00:01 type bridge",
                 f"address add {self.network}.254/24 dev br0",
                 "link set br0 up",
+                "link add br1 address 02:00:00:00:00:02 type bridge",
+                "link set br1 up",
             )
             for host in self.hosts:
                 host.start()

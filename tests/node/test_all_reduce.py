@@ -10,7 +10,7 @@ with warnings.catch_warnings():
     warnings.filterwarnings("ignore", "Failed to initialize NumPy")
     import torch
 
-from mnp.node.all_reduce import MAX_RANKS, PERIOD, Config, contribution, count_wrong, expected_sum, fill
+from mnp.node.smoke_test.all_reduce import MAX_RANKS, PERIOD, Config, contribution, count_wrong, expected_sum, fill
 
 COUNTS = (1, 2, PERIOD - 1, PERIOD, 3 * PERIOD + 17)
 

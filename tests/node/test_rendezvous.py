@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
@@ -13,8 +14,8 @@ from mnp.node import progress, rendezvous
 from mnp.node.card import Card
 from mnp.node.identity import Identity
 from mnp.node.progress import Arrival
-from mnp.node.rendezvous import Assembly, RendezvousError
-from mnp.node.wire import derive_key, within
+from mnp.node.rendezvous.assembly import Assembly, RendezvousError
+from mnp.node.rendezvous.wire import derive_key, within
 
 KEY = derive_key("secret", "job", 1)
 Identities = Callable[..., list[Identity]]
@@ -176,21 +177,68 @@ def test_wrong_secret_is_the_reason_given(identities: Identities) -> None:
     assert "MNP_SECRET, job or attempt differ" in str(other)
 
 
-def test_second_node_of_the_same_index_is_refused(identities: Identities, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of two nodes with one index the first stays; the second is told why it is refused."""
+def test_two_nodes_of_one_index_refuse_the_job(identities: Identities, capsys: pytest.CaptureFixture[str]) -> None:
+    """When two nodes at two addresses say they are the same one, all are told both addresses at once."""
+    nodes = identities(4)
+    twin = replace(_card(nodes[1]), address="10.0.0.9")
+
+    async def run() -> list[Assembly | BaseException]:
+        present = [asyncio.ensure_future(_come(node)) for node in nodes[:3]]
+        await within(10, _arrived(capsys, "rendezvous 3/4"))
+        second = rendezvous.assemble(nodes[1], twin, KEY, 20)
+        return list(await asyncio.gather(*present, second, return_exceptions=True))
+
+    main, *others = asyncio.run(run())
+    cause = "two nodes say they are node 1: 10.0.0.1 and 10.0.0.9"
+    assert str(main) == cause
+    assert [str(error) for error in others] == [f"the main node ended the rendezvous: {cause}"] * 3
+
+
+@pytest.mark.parametrize("refuse_unequal", [True, False])
+def test_unequal_nodes_are_refused_or_warned_about(
+    identities: Identities, capsys: pytest.CaptureFixture[str], refuse_unequal: object
+) -> None:
+    """A node with fewer GPUs is named to all nodes and refuses the job; where that is asked for, it is only said."""
+    nodes = identities(3)
+    cards = [_card(node) for node in nodes]
+    cards[2] = replace(cards[2], gpus=cards[2].gpus[1:])
+
+    async def run() -> list[Assembly | BaseException]:
+        coming = (
+            rendezvous.assemble(node, card, KEY, 20, refuse_unequal=bool(refuse_unequal))
+            for node, card in zip(nodes, cards, strict=True)
+        )
+        found = await asyncio.gather(*coming, return_exceptions=True)
+        for assembly in found:
+            if isinstance(assembly, Assembly):
+                assembly.close()
+        return list(found)
+
+    found = asyncio.run(run())
+    said = "nodes differ in GPUs: node 2 (10.0.0.2) has 7 x NVIDIA H100; 2 nodes have 8 x NVIDIA H100"
+    if refuse_unequal:
+        assert all(isinstance(error, RendezvousError) and said in str(error) for error in found)
+    else:
+        assert all(isinstance(assembly, Assembly) for assembly in found)
+        assert f"warning: {said}" in capsys.readouterr().out
+
+
+def test_node_that_comes_again_takes_its_own_place(identities: Identities, capsys: pytest.CaptureFixture[str]) -> None:
+    """A node that comes again from its address is in, though its earlier connection seems alive; that one is told."""
     nodes = identities(3)
 
     async def run() -> object:
         main = asyncio.ensure_future(_come(nodes[0]))
         first = asyncio.ensure_future(_come(nodes[1]))
         await within(10, _arrived(capsys, "node 1 (10.0.0.1) is here"))
-        (refusal,) = await asyncio.gather(_come(nodes[1]), return_exceptions=True)
-        assemblies = await asyncio.gather(main, first, _come(nodes[2]))
+        again = asyncio.ensure_future(_come(nodes[1]))
+        (refusal,) = await asyncio.gather(first, return_exceptions=True)
+        assemblies = await asyncio.gather(main, again, _come(nodes[2]))
         for assembly in assemblies:
             assembly.close()
         return refusal
 
-    assert "node 1 is here already, from 10.0.0.1" in str(asyncio.run(run()))
+    assert "node 1 came again from 127.0.0.1:" in str(asyncio.run(run()))
 
 
 async def _arrived(capsys: pytest.CaptureFixture[str], text: str) -> None:

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from mnp.node import progress, result, shape, table, units, verdict
+from mnp.node import progress, shape, units
 from mnp.node.card import Card
 from mnp.node.identity import Identity
 from mnp.node.progress import Arrival, Step
-from mnp.node.rendezvous import Roster
+from mnp.node.rendezvous.roster import Roster
+from mnp.node.smoke_test import result, table, verdict
 
 IDENTITY = Identity("job-1", 2, 0, 0, 2, "10.0.0.1", "10.0.0.1", 18520)
 ROSTER = Roster((Card(0, "10.0.0.1", "a"), Card(1, "10.0.0.2", "b")), 0, 29500)

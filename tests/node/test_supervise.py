@@ -13,13 +13,18 @@ from pathlib import Path
 
 import pytest
 
-from mnp.node import rendezvous
+from mnp.node import progress, rendezvous
 from mnp.node.card import Card
 from mnp.node.identity import Identity
-from mnp.node.process_group import ProcessGroup
-from mnp.node.rendezvous import Assembly
-from mnp.node.supervise import Failure, Limits, describe, root_cause, supervise
-from mnp.node.wire import derive_key, within
+from mnp.node.launchers import Launch
+from mnp.node.limits import Limits
+from mnp.node.rendezvous.assembly import Assembly
+from mnp.node.rendezvous.roster import Roster
+from mnp.node.rendezvous.wire import derive_key, within
+from mnp.node.supervision import launched
+from mnp.node.supervision.failure import Failure, describe, report, root_cause
+from mnp.node.supervision.process_group import ProcessGroup
+from mnp.node.supervision.supervise import supervise
 
 KEY = derive_key("secret", "job", 1)
 LIMITS = Limits(grace=5, linger=10, settle=0.2)
@@ -36,20 +41,7 @@ async def _assemble(nodes: list[Identity]) -> list[Assembly]:
 
 def _run(nodes: list[Identity], programs: list[str], limits: Limits = LIMITS) -> list[Failure | None]:
     """Each node's outcome when node i runs the Python program i."""
-
-    async def run() -> list[Failure | None]:
-        assemblies = await _assemble(nodes)
-        environ = dict(os.environ)
-        supervised = [
-            supervise(assembly, [sys.executable, "-c", program], environ, limits)
-            for assembly, program in zip(assemblies, programs, strict=True)
-        ]
-        outcomes = await within(60, asyncio.gather(*supervised))
-        for assembly in assemblies:
-            assembly.close()
-        return list(outcomes)
-
-    return asyncio.run(run())
+    return _run_launches(nodes, [Launch(_python(program)) for program in programs], limits)
 
 
 def test_all_nodes_end_well(identities: Identities) -> None:
@@ -80,8 +72,8 @@ def test_a_command_that_cannot_start_is_named(identities: Identities) -> None:
         outcomes = await within(
             60,
             asyncio.gather(
-                supervise(assemblies[0], [sys.executable, "-c", FOR_EVER], dict(os.environ), LIMITS),
-                supervise(assemblies[1], ["/no/such/program"], {}, LIMITS),
+                supervise(assemblies[0], Launch((sys.executable, "-c", FOR_EVER)), dict(os.environ), LIMITS),
+                supervise(assemblies[1], Launch(("/no/such/program",)), {}, LIMITS),
             ),
         )
         for assembly in assemblies:
@@ -89,9 +81,11 @@ def test_a_command_that_cannot_start_is_named(identities: Identities) -> None:
         return list(outcomes)
 
     main, other = asyncio.run(run())
-    assert main == Failure(1, "its process ended with exit code 127", 127)
-    assert other is not None
-    assert "cannot start /no/such/program" in other.cause
+    assert main == other
+    assert main is not None
+    assert main.index == 1
+    assert main.cause.startswith("cannot start /no/such/program: ")
+    assert main.exit_code == 127
 
 
 def test_a_node_that_vanishes_is_named(identities: Identities) -> None:
@@ -99,7 +93,7 @@ def test_a_node_that_vanishes_is_named(identities: Identities) -> None:
 
     async def run() -> tuple[Failure | None, str]:
         assemblies = await _assemble(identities(3))
-        command = [sys.executable, "-c", FOR_EVER]
+        command = Launch((sys.executable, "-c", FOR_EVER))
         main, survivor = (
             asyncio.ensure_future(supervise(assemblies[index], command, dict(os.environ), LIMITS)) for index in (0, 2)
         )
@@ -121,7 +115,7 @@ def test_a_node_ends_when_the_main_node_vanishes(identities: Identities) -> None
 
     async def run() -> Failure | None:
         assemblies = await _assemble(identities(2))
-        command = [sys.executable, "-c", FOR_EVER]
+        command = Launch((sys.executable, "-c", FOR_EVER))
         other = asyncio.ensure_future(supervise(assemblies[1], command, dict(os.environ), LIMITS))
         assemblies[0].close()
         failure = await within(60, other)
@@ -135,6 +129,105 @@ def test_a_node_that_never_ends_is_named_after_a_bound(identities: Identities) -
     """The main node waits for the others for a while only once its own process ended."""
     main, _ = _run(identities(2), ["", FOR_EVER], Limits(grace=5, linger=0.5, settle=0))
     assert main == Failure(1, "still running 0.5 s after the main node's process ended")
+
+
+def _run_launches(nodes: list[Identity], launches: list[Launch], limits: Limits = LIMITS) -> list[Failure | None]:
+    """Each node's outcome when node i runs launch i."""
+
+    async def run() -> list[Failure | None]:
+        assemblies = await _assemble(nodes)
+        pairs = zip(assemblies, launches, strict=True)
+        supervised = [supervise(assembly, launch, dict(os.environ), limits) for assembly, launch in pairs]
+        outcomes = await within(60, asyncio.gather(*supervised))
+        for assembly in assemblies:
+            assembly.close()
+        return list(outcomes)
+
+    return asyncio.run(run())
+
+
+def _python(program: str) -> tuple[str, ...]:
+    return (sys.executable, "-c", program)
+
+
+def _append(path: Path, text: str) -> tuple[str, ...]:
+    return _python(f"open({str(path)!r}, 'a').write({text!r})")
+
+
+def test_the_main_nodes_end_decides_for_nodes_that_serve(identities: Identities) -> None:
+    """A service and a node without a command of its own stay until the main node's command ended well."""
+    launches = [Launch(_python("")), Launch(_python(FOR_EVER), serves=True), Launch(())]
+    assert _run_launches(identities(3), launches) == [None, None, None]
+
+
+@pytest.mark.parametrize("code", [0, 4])
+def test_a_service_that_ends_by_itself_is_a_failure(identities: Identities, code: int) -> None:
+    """The main node's command needs its services, so one that ends early fails the job, however it ended."""
+    launches = [Launch(_python(FOR_EVER)), Launch(_python(f"raise SystemExit({code})"), serves=True)]
+    main, other = _run_launches(identities(2), launches)
+    cause = "its process ended with exit code 4" if code else "its service ended with exit code 0 before the job did"
+    assert main == other == Failure(1, cause, code)
+
+
+def test_the_main_node_cannot_only_serve(identities: Identities) -> None:
+    """Somebody has to end the job."""
+    with pytest.raises(ValueError, match="must have a command that ends"):
+        _run_launches(identities(1), [Launch(_python(""), serves=True)])
+
+
+def test_commands_before_and_after(identities: Identities, tmp_path: Path) -> None:
+    """What comes before runs first and in order, what comes after runs last."""
+    log = tmp_path / "log"
+    before, after = (_append(log, "b1 "), _append(log, "b2 ")), (_append(log, "a1 "), _append(log, "a2"))
+    assert _run_launches(identities(1), [Launch(_append(log, "run "), before=before, after=after)]) == [None]
+    assert log.read_text() == "b1 b2 run a1 a2"
+
+
+def test_a_failing_command_before_is_named(identities: Identities, tmp_path: Path) -> None:
+    """It is the node's failure, with its exit code; the command does not start, and what comes after still runs."""
+    log = tmp_path / "log"
+    launch = Launch(_append(log, "run"), before=(("sh", "-c", "exit 6"),), after=(_append(log, "after"),))
+    main, other = _run_launches(identities(2), [Launch(_python(FOR_EVER)), launch])
+    assert main == other == Failure(1, "`sh -c 'exit 6'` ended with exit code 6", 6)
+    assert log.read_text() == "after"
+
+
+def test_a_command_before_ends_with_the_job(identities: Identities) -> None:
+    """A node that still prepares is stopped when another one fails."""
+    launch = Launch(_python(""), before=(_python(FOR_EVER),))
+    main, other = _run_launches(identities(2), [Launch(_python("raise SystemExit(3)")), launch])
+    assert main == Failure(0, "its process ended with exit code 3", 3)
+    assert other is not None
+
+
+def test_commands_after_are_bounded_and_fail_nothing(
+    identities: Identities, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One that never ends is ended, one that cannot start is told, and the job has ended well."""
+    monkeypatch.setattr(launched, "_AFTER_SECONDS", 0.2)
+    after = (_python(FOR_EVER), ("/no/such/program",))
+    assert _run_launches(identities(1), [Launch(_python(""), after=after)]) == [None]
+    told = capsys.readouterr().out
+    assert "was ended after 0.2 s" in told
+    assert "cannot start /no/such/program" in told
+
+
+def test_the_failed_nodes_last_lines_reach_the_main_node(
+    identities: Identities, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The report is one line, then what the failed node wrote last, and no line looks like one of ours."""
+    program = "print('[mnp] rendezvous 1/2: node 0 (10.0.0.0) is here', flush=True); raise SystemExit('no such data')"
+    nodes = identities(2)
+    main, _ = _run_launches(nodes, [Launch(_python(FOR_EVER)), Launch(_python(program))])
+    assert main is not None
+    assert sorted(main.tail) == ["[mnp] rendezvous 1/2: node 0 (10.0.0.0) is here", "no such data"]
+    capsys.readouterr()
+    cards = tuple(Card(index, f"10.0.0.{index}", "host") for index in range(2))
+    report(Assembly(nodes[0], Roster(cards, 0, 1)), main)
+    first, *tail = capsys.readouterr().out.splitlines()
+    assert first == "[mnp] failed: node 1 (10.0.0.1): its process ended with exit code 1"
+    assert tail == [f"[node 1] {line}" for line in main.tail]
+    assert not any(progress.parse(line) for line in tail)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +306,7 @@ def test_sigterm_is_passed_on(start_node: StartNode, target: int) -> None:
     assert nodes[target].returncode == 143
     assert nodes[0].returncode == 143
     if target:
-        assert "[mnp] failed: node 1 (127.0.0.1): its process ended with exit code 143" in outputs[0]
+        assert "[mnp] failed: node 1 (127.0.0.1): it was stopped (SIGTERM)" in outputs[0]
 
 
 @pytest.mark.end_to_end

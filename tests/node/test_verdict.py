@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mnp.node import baselines, nccl_log, verdict
+from mnp.node.smoke_test import baselines, nccl_log, verdict
 
 GIB = 2**30
 EFA = {"network": "AWS Libfabric", "provider": "efa"}

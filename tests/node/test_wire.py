@@ -8,7 +8,17 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from mnp.node.wire import FRAME_LIMIT, GREETING_LIMIT, Channel, WireError, derive_key, hkdf, within
+from mnp.node.rendezvous.wire import (
+    FRAME_LIMIT,
+    GREETING_LIMIT,
+    VERSION,
+    Channel,
+    WireError,
+    derive_key,
+    hkdf,
+    pack,
+    within,
+)
 
 KEY = derive_key("secret", "job", 1)
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[object]]
@@ -56,6 +66,10 @@ def _record(writer: asyncio.StreamWriter) -> list[bytes]:
 
 def _frame(body: bytes) -> bytes:
     return len(body).to_bytes(4, "big") + body
+
+
+def _greeting(**changes: object) -> bytes:
+    return _frame(json.dumps({"protocol": "mnp", "version": VERSION, **changes}).encode())
 
 
 def test_hkdf_matches_rfc_5869() -> None:
@@ -134,7 +148,11 @@ def test_a_recorded_session_cannot_be_replayed() -> None:
         (_frame(b"[" * 1000), "not JSON"),
         (_frame(b"[]"), "not an object"),
         (_frame(b'{"protocol":"other"}'), "does not speak this protocol"),
-        (_frame(json.dumps({"protocol": "mnp", "version": 2, "nonce": "0" * 32}).encode()), "version 2"),
+        (_greeting(nonce="0" * 32, version=1), "another version of the protocol: 1, this node 2"),
+        (_greeting(nonce="0" * 32, version="2"), "does not speak this protocol"),
+        (_greeting(nonce="0" * 31), "no nonce"),
+        (_greeting(nonce="\ud800" * 32), "no nonce"),
+        (_greeting(nonce=["0"] * 32), "no nonce"),
     ],
 )
 def test_garbage_is_refused(sent: bytes, expected: str) -> None:
@@ -156,6 +174,48 @@ def test_an_oversized_frame_is_refused() -> None:
 
     with pytest.raises(WireError, match=f"more than the {FRAME_LIMIT} allowed"):
         asyncio.run(_converse(_receive, node))
+
+
+def test_a_reflected_session_is_refused() -> None:
+    """A peer that sends back whatever it gets proves nothing: not even its nonce is its own."""
+
+    async def node(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(1024):
+            writer.write(data)
+
+    with pytest.raises(WireError, match="no nonce of its own"):
+        asyncio.run(_converse(_receive, node))
+
+
+def test_a_reflected_frame_is_refused() -> None:
+    """Each direction has its own key, so a node's frame sent back to it is not authentic."""
+
+    async def main(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await Channel.open(reader, writer, KEY, main=True)
+        while data := await reader.read(1024):
+            writer.write(data)
+
+    async def node(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        channel = await Channel.open(reader, writer, KEY, main=False)
+        await channel.send({"n": 1})
+        with pytest.raises(WireError, match="not authentic"):
+            await channel.receive()
+        writer.close()
+
+    asyncio.run(_converse(main, node))
+
+
+def test_one_message_packed_once_reaches_every_channel() -> None:
+    """A message made ready once is authentic on each channel and at each place in its order."""
+
+    async def node(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        channel = await Channel.open(reader, writer, KEY, main=False)
+        packed = pack({"n": 1})
+        await channel.send(packed)
+        await channel.send(packed)
+
+    for _ in range(2):
+        assert asyncio.run(_converse(_receive, node)) == [{"n": 1}, {"n": 1}]
 
 
 def test_a_lost_connection_is_a_wire_error() -> None:
