@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 
+import pytest
+
 from stacks.jsii_node import pinned_node
 
 os.environ.update(
@@ -23,3 +25,11 @@ for _name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL", "MNP_CLUST
 
 # A shell has its background jobs ignore Ctrl-C, and what the tests start would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start with the files that take long, so that no worker is left with one at the end."""
+    order = {item.path: 2 for item in items}
+    for number, marker in ((1, "end_to_end"), (0, "slow")):
+        order |= {item.path: number for item in items if item.get_closest_marker(marker)}
+    items.sort(key=lambda item: order[item.path])

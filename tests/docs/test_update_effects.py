@@ -24,6 +24,8 @@ from tools.write_update_effects import (
     page,
 )
 
+pytestmark = pytest.mark.slow
+
 STACK = ("cluster", "us-east-1")
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
+import pytest
 import yaml
 from cfnlint.api import lint
 from hypothesis import HealthCheck, Phase, event, given, settings
@@ -19,6 +20,8 @@ from mnp.cluster.model import Cluster
 from mnp.cluster.problems import ClusterFileError
 from tests.stacks.ec2_rules import broken_rules
 from tests.synth import feature_flags
+
+pytestmark = pytest.mark.slow
 
 RESERVATION = "cr-0123456789abcdef0"
 GROUP = "arn:aws:resource-groups:us-east-1:123456789012:group/gpus"

@@ -20,6 +20,8 @@ from stacks.compute_environment import ComputeEnvironment
 from tests.stacks.ec2_rules import broken_rules
 from tests.synth import P5, new_app, only
 
+pytestmark = pytest.mark.slow
+
 LAYOUTS: tuple[Layout, ...] = typing.get_args(Layout)
 CAPACITIES: dict[str, Any] = {
     "on demand": "on_demand",
