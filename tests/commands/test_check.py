@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from concurrent.futures import ThreadPoolExecutor
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 import yaml
 
+from mnp.commands.main import main
 from tests.bad_files_table import FOLDER, all_bad_files
 from tests.commands.command_line import CommandLine
 from tests.synth import EXAMPLES, ROOT
@@ -25,16 +26,26 @@ def mnp(tmp_path: Path) -> CommandLine:
     return CommandLine({"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(ROOT)})
 
 
-def test_every_bad_file_ends_with_2_and_its_message(mnp: CommandLine, tmp_path: Path) -> None:
-    """Each mistake is answered on standard error, with exit code 2, and never with a traceback."""
-    files = all_bad_files(tmp_path)
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        results = pool.map(lambda file: mnp("check", str(file)), files)
-    for (file, expected), result in zip(files.items(), results, strict=True):
-        assert (result.returncode, result.stdout) == (2, ""), file.name
-        assert "Traceback" not in result.stderr
+def test_every_bad_file_ends_with_2_and_its_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each mistake is answered on standard error, with exit code 2."""
+    for file, expected in all_bad_files(tmp_path).items():
+        monkeypatch.setattr(sys, "argv", ["mnp", "check", str(file)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        assert (ended.value.code, said.out) == (2, ""), file.name
         for fragment in expected:
-            assert fragment in result.stderr, f"{file.name}: {result.stderr}"
+            assert fragment in said.err, f"{file.name}: {said.err}"
+
+
+def test_a_bad_file_leaves_no_traceback(mnp: CommandLine) -> None:
+    """The executable says what is wrong, and nothing of how it found out."""
+    result = mnp("check", str(FOLDER / "many-mistakes.yaml"))
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "Traceback" not in result.stderr
+    assert result.stderr.count("error:") > 1
 
 
 def test_a_good_file_is_answered_with_what_it_means(mnp: CommandLine) -> None:
