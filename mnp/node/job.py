@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import tempfile
 from pathlib import Path
@@ -44,6 +45,7 @@ async def assemble(identity: Identity, environ: Mapping[str, str], limits: Limit
     key = wire.derive_key(shared, identity.job_id, identity.attempt) if shared else None
     card = own_card(identity.index, identity.address)
     assembly = await rendezvous.assemble(identity, card, key, limits.rendezvous, refuse_unequal=refuse_unequal)
+    assembly.token = wire.derive_token(key) if key else secrets.token_hex()
     heartbeat.start(assembly, limits.heartbeat)
     return assembly
 
@@ -69,7 +71,7 @@ async def run_everywhere(
         return give_up(assembly, f"cannot make the job's folder: {error.strerror}")
     try:
         processes = processes or processes_of(card.gpus)
-        job = Job(roster, identity.index, command, processes, folder, interface)
+        job = Job(roster, identity.index, command, processes, folder, interface, assembly.token)
         launch = awaiting(launcher(job), job)
         others = network.interfaces_but(interface)
         own = {**node_environment(environ, identity.index, interface, others), **launch.environ}

@@ -16,9 +16,11 @@ from mnp.node.rendezvous.roster import Roster
 
 ROSTER = Roster(tuple(Card(index, f"10.0.0.{index}", "host") for index in range(3)), 1, 29501)
 
+TOKEN = "a1b2"  # noqa: S105 - nobody's
+
 
 def launched(name: str, index: int, *command: str, processes: int = 8) -> Launch:
-    return LAUNCHERS[name](Job(ROSTER, index, command, processes, "/job"))
+    return LAUNCHERS[name](Job(ROSTER, index, command, processes, "/job", token=TOKEN))
 
 
 def test_torchrun_starts_at_the_main_node() -> None:
@@ -115,6 +117,7 @@ def test_ray_runs_the_command_on_the_main_node_alone() -> None:
     assert worker.argv == (*start, "--node-ip-address=10.0.0.0", "--temp-dir=/job/own", "--address=10.0.0.1:29501")
     assert (worker.serves, worker.awaits_port, head.serves, head.awaits_port) == (True, 29501, False, None)
     assert head.environ["RAY_ADDRESS"] == worker.environ["RAY_ADDRESS"] == "10.0.0.1:29501"
+    assert head.environ["RAY_AUTH_TOKEN"] == worker.environ["RAY_AUTH_TOKEN"] == TOKEN
 
 
 def test_ray_keeps_its_sockets_in_reach() -> None:

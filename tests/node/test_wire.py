@@ -15,6 +15,7 @@ from mnp.node.rendezvous.wire import (
     Channel,
     WireError,
     derive_key,
+    derive_token,
     hkdf,
     pack,
     within,
@@ -228,3 +229,10 @@ def test_a_lost_connection_is_a_wire_error() -> None:
 
     with pytest.raises(WireError, match="closed the connection"):
         asyncio.run(_converse(_receive, node))
+
+
+def test_the_jobs_token_is_one_for_all_nodes_and_not_the_key() -> None:
+    """Each node derives the same word from the key, and another attempt another one."""
+    tokens = {derive_token(derive_key("secret", "job", attempt)) for attempt in (1, 1, 2)}
+    assert len(tokens) == 2
+    assert derive_key("secret", "job", 1).hex() not in tokens

@@ -18,7 +18,8 @@ class Job:
     """What a launcher is told, on one node. All nodes are there by then.
 
     `command` is the user's; `processes` the number of its processes on each node; `folder` a folder of the job's own
-    on this node, which goes with the job; `interface` the network interface that holds the node's address, if known.
+    on this node, which goes with the job; `interface` the network interface that holds the node's address, if known;
+    `token` a word that the job's nodes know and nobody else, for frameworks that let in whoever says it.
     """
 
     roster: Roster
@@ -27,6 +28,7 @@ class Job:
     processes: int
     folder: str
     interface: str | None = None
+    token: str = ""
 
     @property
     def rank(self) -> int:

@@ -19,7 +19,9 @@ def ray(job: Job) -> Launch:
     """Ray's head on the main node, `ray start --block` that serves it on the others; Ray counts CPUs and GPUs itself.
 
     The command starts once all nodes have joined, and finds the cluster by RAY_ADDRESS. With `--block` Ray's daemons
-    end with the command that started them, and no other Ray on the machine is touched.
+    end with the command that started them, and no other Ray on the machine is touched. Ray runs code for whoever
+    reaches its ports; with the job's token, for the job's nodes only (Ray 2.52 and later; older ones ignore it):
+    https://docs.ray.io/en/latest/ray-security/token-auth.html (2026-11-21).
     Options: https://docs.ray.io/en/latest/cluster/cli.html#ray-start (2026-11-21), checked with Ray 2.60.
     """
     address = f"{job.main_address}:{job.roster.master_port}"
@@ -27,7 +29,7 @@ def ray(job: Job) -> Launch:
     folder = f"{job.folder}/own"
     if len(folder.encode()) <= _LONGEST_FOLDER:
         start.append(f"--temp-dir={folder}")
-    environ = {"RAY_ADDRESS": address, **_SETTINGS}
+    environ = {"RAY_ADDRESS": address, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": job.token, **_SETTINGS}
     if not job.is_main:
         return Launch((*start, f"--address={address}"), environ, serves=True, awaits_port=job.roster.master_port)
     head = [*start, "--head", f"--port={job.roster.master_port}", "--include-dashboard=false"]

@@ -30,13 +30,14 @@ class RendezvousError(Exception):
 
 @dataclass
 class Assembly:
-    """The nodes that have come together, seen from one of them."""
+    """The nodes that have come together, seen from one of them; `token` is a word that they know and nobody else."""
 
     identity: Identity
     roster: Roster
     channels: dict[int, Channel] = field(default_factory=dict)
     inbox: asyncio.Queue[Event] = field(default_factory=asyncio.Queue)
     readers: set[asyncio.Task[None]] = field(default_factory=set)
+    token: str = ""
 
     async def tell_all(self, message: dict[str, Any]) -> None:
         """Send the message to every connected node; one that is gone shows in the inbox."""

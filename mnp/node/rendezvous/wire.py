@@ -43,6 +43,11 @@ def derive_key(secret: str, job_id: str, attempt: int) -> bytes:
     return hkdf(secret.encode(), salt=f"{job_id}/{attempt}".encode(), info=b"mnp/v2/job")
 
 
+def derive_token(key: bytes) -> str:
+    """A word of 64 hexadecimal digits for the frameworks of one attempt of one job; it does not betray the key."""
+    return hkdf(key, salt=b"", info=b"mnp/v2/token").hex()
+
+
 def hkdf(secret: bytes, *, salt: bytes, info: bytes) -> bytes:
     """32 bytes by HKDF-SHA256 (RFC 5869)."""
     extracted = hmac.digest(salt, secret, "sha256")
