@@ -6,7 +6,7 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-frameworks check lint types imports model-tests format synth bench clean
+.PHONY: help install demo test test-hosts test-frameworks check lint types imports model-tests format synth bench clean
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,6 +19,10 @@ demo: .venv/installed ## Deploy a cluster into an AWS on localhost and run the s
 test: check ## Run everything that CI runs
 	@tools/install-host-test-packages.sh
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+test-hosts: .venv/installed-dev ## Run the node code on several hosts: SSH, Open MPI, and every way to fail
+	@tools/install-host-test-packages.sh
+	@MNP_TEST_HOSTS=1 $(BIN)/python -m pytest tests/hosts
 
 test-frameworks: .venv/installed-dev .venv-frameworks/installed ## Run every launcher with its framework, on up to 8 hosts
 	@FRAMEWORKS_PYTHON=$(CURDIR)/.venv-frameworks/bin/python $(BIN)/python -m pytest tests/hosts/test_launcher_matrix.py

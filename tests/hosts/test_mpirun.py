@@ -124,7 +124,13 @@ def running(lab: Lab, folder: Path) -> tuple[Sequence[subprocess.Popen[str]], di
         )
         for host in lab.hosts
     ]
-    return nodes, dict(line.split() for line in signals.wait(3))
+    try:
+        return nodes, dict(line.split() for line in signals.wait(3))
+    except TimeoutError as error:
+        for node in nodes:
+            node.kill()
+        said = "\n".join(output for _, output in ends(nodes))
+        raise AssertionError(f"{error}\n{said}") from None
 
 
 def ends(nodes: Sequence[subprocess.Popen[str]]) -> list[tuple[int, str]]:
