@@ -10,6 +10,7 @@ from constructs import Construct
 
 from mnp.cluster.model import Cluster
 from stacks.acknowledge import acknowledge, acknowledge_wildcards
+from stacks.roles import PULL_ACTIONS
 
 # What AWS requires of a build host:
 # https://docs.aws.amazon.com/imagebuilder/latest/userguide/set-up-ib-env.html, checked 2026-11-21.
@@ -47,8 +48,7 @@ class BuildRole(Construct):
         arn = Stack.of(self).format_arn(
             service="ecr", account=account, region=region, resource="repository", resource_name=repository
         )
-        pull = ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"]
-        self.role.add_to_policy(iam.PolicyStatement(actions=pull, resources=[arn]))
+        self.role.add_to_policy(iam.PolicyStatement(actions=[*PULL_ACTIONS], resources=[arn]))
         self.role.add_to_policy(iam.PolicyStatement(actions=["ecr:GetAuthorizationToken"], resources=["*"]))
         acknowledge_wildcards(self.role, "GetAuthorizationToken knows no resource", "*")
 

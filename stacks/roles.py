@@ -16,6 +16,9 @@ from stacks.acknowledge import acknowledge, acknowledge_wildcards
 # https://docs.aws.amazon.com/batch/latest/userguide/instance_IAM_role.html, checked 2026-11-21.
 INSTANCE_POLICIES = ("service-role/AmazonEC2ContainerServiceforEC2Role", "AmazonSSMManagedInstanceCore")
 
+# What a pull of an image from one repository of ECR takes, beside a token for the registry.
+PULL_ACTIONS = ("ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer")
+
 
 class InstanceRole(Construct):
     """What a node may do as an EC2 instance; its containers cannot reach these credentials."""
@@ -45,10 +48,9 @@ class ExecutionRole(Construct):
         secret.grant_read(self.role)
         streams = log_streams_arn(self)
         repositories = Stack.of(self).format_arn(service="ecr", resource="repository", resource_name="*")
-        pull = ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"]
         write_logs = ["logs:CreateLogStream", "logs:PutLogEvents"]
         self.role.add_to_policy(iam.PolicyStatement(actions=write_logs, resources=[streams]))
-        self.role.add_to_policy(iam.PolicyStatement(actions=pull, resources=[repositories]))
+        self.role.add_to_policy(iam.PolicyStatement(actions=[*PULL_ACTIONS], resources=[repositories]))
         self.role.add_to_policy(iam.PolicyStatement(actions=["ecr:GetAuthorizationToken"], resources=["*"]))
         acknowledge_wildcards(
             self.role,
