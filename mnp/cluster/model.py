@@ -16,7 +16,7 @@ from mnp.cluster.capacity import CAPACITIES, Capacity, CapacityBlock
 from mnp.cluster.frozen import Frozen
 from mnp.cluster.instance_types import catalogue
 from mnp.cluster.interfaces import Layout
-from mnp.cluster.names import image_parameter_name
+from mnp.cluster.names import NAME_PATTERN, image_parameter_name
 from mnp.cluster.vpc import Network, NewVpc, Vpc
 
 # The PyTorch image that AWS keeps: NCCL 2.30, EFA 1.49 with aws-ofi-nccl 1.20, CUDA 13.3. Source:
@@ -69,7 +69,7 @@ class Cluster(Frozen):
     """One cluster: five keys are required, everything else has a default worth having."""
 
     name: str = Field(
-        pattern=r"^[a-z][a-z0-9-]{0,38}[a-z0-9]$",
+        pattern=NAME_PATTERN,
         description="2 to 40 lower-case letters, digits and hyphens; a letter first, no hyphen last",
     )
     region: str = Field(pattern=r"^[a-z]{2,3}(-[a-z]+)+-[0-9]$", description="an AWS region, us-east-1")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+# Of a cluster and of a shared VPC: both are parts of stack names, and the cluster's of its queue's.
+NAME_PATTERN = r"^[a-z][a-z0-9-]{0,38}[a-z0-9]$"
 RESULTS_PREFIX = "mnp"
 # Several clients (TorchX, redun, the ParallelCluster CLI) read no other group, and Batch makes it on first use.
 LOG_GROUP = "/aws/batch/job"

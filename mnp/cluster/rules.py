@@ -24,7 +24,6 @@ from mnp.cluster.problems import Problem, shown
 Rule = Callable[..., Iterator[Problem]]
 
 WORLD = IPv4Network("0.0.0.0/0")
-EFA_LIMITS = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa.html"
 MNP_ENVIRONMENTS = "https://docs.aws.amazon.com/batch/latest/userguide/mnp-ce.html"
 
 

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
 from mnp.cluster.frozen import Frozen
+from mnp.cluster.names import NAME_PATTERN
 from mnp.cluster.subnets import (
     INTERFACE_ENDPOINTS,
     node_subnet,
@@ -97,7 +98,7 @@ class SharedVpc(ManagedVpc):
 
     cidr: Network = Field(IPv4Network("10.0.0.0/16"), description="IPv4 range of the VPC, /16 to /24")
     name: str = Field(
-        pattern=r"^[a-z][a-z0-9-]{0,38}[a-z0-9]$",
+        pattern=NAME_PATTERN,
         description="2 to 40 lower-case letters, digits and hyphens; each shared VPC of a region has its own",
     )
     zones: Annotated[tuple[str, ...], AfterValidator(_in_order)] = Field(

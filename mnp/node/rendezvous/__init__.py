@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .join import DEFAULT_TIMEOUT, assemble
+from .join import assemble
 
-__all__ = ["DEFAULT_TIMEOUT", "assemble"]
+__all__ = ["assemble"]

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ..card import Card
     from ..identity import Identity
 
-DEFAULT_TIMEOUT = 600.0  # seconds
 _ANSWER_TIMEOUT = 30.0  # seconds a node waits for the main node's greeting; more, since all may come at once
 _ROSTER_GRACE = 30.0  # seconds the others wait longer than the main node, whose word on who is missing is better
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0  # seconds between attempts to connect
@@ -32,7 +31,7 @@ async def assemble(
     identity: Identity,
     card: Card,
     key: bytes | None,
-    seconds: float = DEFAULT_TIMEOUT,
+    seconds: float,
     *,
     refuse_unequal: bool = True,
 ) -> Assembly:
