@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 
 from stacks.jsii_node import pinned_node
+from tests.hosts.lab import Lab, why_not
 
 os.environ.update(
     {
@@ -33,3 +35,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for number, marker in ((1, "end_to_end"), (0, "slow")):
         order |= {item.path: number for item in items if item.get_closest_marker(marker)}
     items.sort(key=lambda item: order[item.path])
+
+
+@pytest.fixture
+def lab() -> Iterator[Lab]:
+    """Two hosts; skips, and says why, where this machine can have none."""
+    if reason := why_not():
+        pytest.skip(reason)
+    with Lab(2) as found:
+        yield found

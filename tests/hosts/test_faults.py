@@ -11,6 +11,7 @@ from subprocess import PIPE, STDOUT, Popen
 
 import pytest
 
+from tests.hosts.batch_job import batch_variables
 from tests.hosts.lab import Host, Lab, why_not
 from tests.synth import ROOT
 
@@ -42,16 +43,9 @@ class Cluster:
     def add(self, host: int, program: str, *options: str, index: int | None = None, **environ: str) -> Popen[str]:
         """Start a node, whose index is the host's unless given."""
         index = host if index is None else index
-        main = {"AWS_BATCH_JOB_MAIN_NODE_PRIVATE_IPV4_ADDRESS": self.lab[0].address} if index else {}
         batch = {
-            "AWS_BATCH_JOB_ID": f"job#{index}",
-            "AWS_BATCH_JOB_ATTEMPT": "1",
-            "AWS_BATCH_JOB_NUM_NODES": "3",
-            "AWS_BATCH_JOB_NODE_INDEX": str(index),
-            "AWS_BATCH_JOB_MAIN_NODE_INDEX": "0",
-            "MNP_SECRET": "correct horse battery staple",
+            **batch_variables(self.lab, index),
             "TMPDIR": "/dev/shm",  # noqa: S108 - the host's own, which goes with it
-            **main,
             **environ,
         }
         launch = ("env", "-C", TEMPORARY, sys.executable, "-m", "mnp.node", "launch", "--with=env", *BOUNDS, *options)

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.hosts.lab import Lab, why_not
 
 pytestmark = pytest.mark.end_to_end
-
-
-@pytest.fixture
-def lab() -> Iterator[Lab]:
-    if reason := why_not():
-        pytest.skip(reason)
-    with Lab(2) as found:
-        yield found
 
 
 def reaches(lab: Lab, source: int, target: int) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from mnp.node.identity import DEFAULT_PORT
-from tests.hosts.lab import Host, Lab, why_not
+from tests.hosts.lab import Host, Lab
 
 pytestmark = pytest.mark.end_to_end
 
@@ -22,14 +22,6 @@ for host in sys.argv[2:]:
         probe.settimeout(5)
         print(probe.connect_ex((host, int(sys.argv[1]))) == 0)
 """
-
-
-@pytest.fixture
-def lab() -> Iterator[Lab]:
-    if reason := why_not():
-        pytest.skip(reason)
-    with Lab(2) as found:
-        yield found
 
 
 def slurm(lab: Lab, index: int) -> dict[str, str]:
